@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+)
+
+var (
+	// ErrClosed is returned by everything that is called on a closed client, and ends what was under way.
+	ErrClosed = errors.New("kafka client is closed")
+	// ErrTimeout is the cause when a request got no answer within request.timeout.ms.
+	ErrTimeout = errors.New("no answer in time")
+	// ErrDisconnected is the cause when a connection ended with requests under way.
+	ErrDisconnected = errors.New("connection ended")
+	// ErrQueueFull is the cause when a connection already holds Config.MaxQueued calls.
+	ErrQueueFull = errors.New("too many requests wait for this connection")
+	// ErrUnsupportedVersion is the cause when client and broker have no common version of a request.
+	ErrUnsupportedVersion = errors.New("no common version of this request")
+	// ErrUnknownTopic is the cause when the broker does not know a topic within the time given.
+	ErrUnknownTopic = errors.New("unknown topic")
+	// ErrWrongCluster is the cause when a broker belongs to another cluster than the first one that answered.
+	ErrWrongCluster = errors.New("broker belongs to another cluster")
+	// ErrUnknownBroker is the cause when metadata has no broker of the id asked for.
+	ErrUnknownBroker = errors.New("broker is not in the metadata")
+	// ErrAuth is the cause when a login was refused.
+	ErrAuth = errors.New("login refused")
+	// ErrProtocol is the cause when a broker's bytes are not Kafka's, or not in order.
+	ErrProtocol = errors.New("not the Kafka protocol")
+)
+
+// OpError is the error of an operation that talks to a cluster: what, where, how often, how long, why, and where
+// the client can tell, what to do about it. Unwrap gives the cause for errors.Is and errors.As.
+type OpError struct {
+	Op        string // Kafka's name of the request, or "dial", "metadata"
+	Broker    string // "broker 1 (10.0.0.7:9092)", empty when none was reached
+	Topic     string // empty when the operation is about none
+	Partition int32  // meaningful with Topic; -1 when the operation is about no partition
+	Attempts  int
+	Elapsed   time.Duration
+	Hint      string // what it is and what to do, in a sentence
+	Err       error
+}
+
+func (e *OpError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Topic != "" {
+		b.WriteString(" ")
+		b.WriteString(e.Topic)
+		if e.Partition >= 0 {
+			fmt.Fprintf(&b, "-%d", e.Partition)
+		}
+	}
+	if e.Broker != "" {
+		b.WriteString(" at ")
+		b.WriteString(e.Broker)
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " (%d attempts in %s)", e.Attempts, e.Elapsed.Round(time.Millisecond))
+	} else if e.Elapsed > 0 {
+		fmt.Fprintf(&b, " (after %s)", e.Elapsed.Round(time.Millisecond))
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "; hint: %s", e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap is the cause.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// Retriable tells whether the same request may succeed later without anybody changing anything: Kafka's
+// retriable codes, connections that ended, time-outs of single attempts. A login that was refused, a wrong
+// cluster, a closed client and the end of the caller's ctx are not.
+func Retriable(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, final := range []error{ErrClosed, ErrAuth, ErrWrongCluster, ErrUnsupportedVersion, context.Canceled} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	var code errcode.Code
+	if errors.As(err, &code) {
+		return code.Retriable()
+	}
+	for _, passing := range []error{ErrTimeout, ErrDisconnected, ErrQueueFull, ErrUnknownBroker, ErrUnknownTopic,
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var ne net.Error
+	return errors.As(err, &ne)
+}
+
+// VersionError says which versions each side knows. It matches ErrUnsupportedVersion.
+type VersionError struct {
+	Key                  wire.Key
+	WantMin, WantMax     int16
+	BrokerMin, BrokerMax int16 // -1 when the broker does not know the request at all
+}
+
+func (e *VersionError) Error() string {
+	if e.BrokerMax < 0 {
+		return fmt.Sprintf("the broker does not know %v", e.Key)
+	}
+	return fmt.Sprintf("%v is needed in version %d to %d, the broker speaks %d to %d", e.Key, e.WantMin, e.WantMax, e.BrokerMin, e.BrokerMax)
+}
+
+// Is makes errors.Is(err, ErrUnsupportedVersion) true.
+func (e *VersionError) Is(target error) bool { return target == ErrUnsupportedVersion }
