@@ -27,18 +27,22 @@ type Exchange struct {
 	// Tag is for the Handler: what it wants to know again in Sent.
 	Tag any
 
-	answer   Answer
-	fate     fate
-	done     chan struct{} // one slot; receives when the answer is there
-	finished atomic.Bool
+	answer    Answer
+	resume    func()
+	fate      fate
+	completed time.Time
+	done      chan struct{} // one slot; receives when the answer is there
+	finished  atomic.Bool
 }
 
 type fate uint8
 
 const (
-	fateAnswer fate = iota // write answer
-	fateSkip               // acks=0: no bytes, read the next frame
-	fateClose              // close the connection
+	fateAnswer      fate = iota // write answer
+	fateSkip                    // acks=0: no bytes, read the next frame
+	fateClose                   // close the connection
+	fateAnswerClose             // write answer, then close
+	fateResume                  // take a slot again and run resume, which decides anew
 )
 
 // Timing splits a request's life as Apache Kafka's request metrics do.
@@ -73,6 +77,12 @@ type Splice struct {
 // Complete hands in the answer. It never blocks.
 func (x *Exchange) Complete(a Answer) { x.finish(fateAnswer, a) }
 
+// CompleteAndClose hands in the last answer of a connection: a failed authentication's. reason is logged.
+func (x *Exchange) CompleteAndClose(a Answer, reason error) {
+	x.Conn.reason.CompareAndSwap(nil, &reason)
+	x.finish(fateAnswerClose, a)
+}
+
 // Skip ends the exchange without an answer: Produce with acks=0.
 func (x *Exchange) Skip() { x.finish(fateSkip, nil) }
 
@@ -82,10 +92,18 @@ func (x *Exchange) Fail(reason error) {
 	x.finish(fateClose, nil)
 }
 
+// Resume has the connection's goroutine take a handler slot again and run next, which then must complete the exchange or
+// arrange that it is. Whoever ends a wait (an append, a timer) calls it, so that the work behind the wait (the re-read
+// of a delayed fetch) is done by the connection that asked for it.
+func (x *Exchange) Resume(next func()) {
+	x.resume = next
+	x.finish(fateResume, nil)
+}
+
 func (x *Exchange) finish(f fate, a Answer) {
 	if x.finished.Swap(true) {
 		panic("network: exchange completed twice")
 	}
-	x.answer, x.fate = a, f
+	x.answer, x.fate, x.completed = a, f, time.Now()
 	x.done <- struct{}{}
 }

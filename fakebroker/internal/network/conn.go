@@ -1,0 +1,216 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Conn is one accepted connection. Its goroutine (serve) is the only one that reads, runs handlers and writes.
+type Conn struct {
+	Listener string // name of the listener it came through
+	Auth     bool   // the listener wants SASL first
+	Remote   net.Addr
+	Opened   time.Time
+	// State belongs to the Handler; only its calls from Handle may touch it.
+	State any
+
+	front   *Front
+	nc      net.Conn // as accepted
+	rw      net.Conn // nc, or TLS over it
+	tls     *tls.Config
+	ip      string
+	frames  frameReader
+	out     sender
+	stopped chan struct{}
+	stop    sync.Once
+	reason  atomic.Pointer[error] // why it closes; first one counts
+	readBy  time.Time             // read deadline as set
+}
+
+func newConn(f *Front, l Listener, nc net.Conn, ip string) *Conn {
+	c := &Conn{
+		Listener: l.Name,
+		Auth:     l.Auth,
+		Remote:   nc.RemoteAddr(),
+		Opened:   time.Now(),
+		front:    f,
+		nc:       nc,
+		rw:       nc,
+		tls:      l.TLS,
+		ip:       ip,
+		stopped:  make(chan struct{}),
+	}
+	c.frames = frameReader{memory: f.memory, max: f.cfg.RequestMaxBytes, stop: c.stopped}
+	return c
+}
+
+// serve is the connection's goroutine; it ends when the peer or the Front closes, or the peer misbehaves.
+func (c *Conn) serve() {
+	defer c.front.forget(c)
+	defer c.frames.close()
+	c.tune()
+	err := c.handshake()
+	if err == nil {
+		c.frames.from = c.rw
+		c.out = newSender(c.rw, c.front.cfg.WriteTimeout)
+		err = c.exchanges()
+	}
+	if first := c.reason.Load(); first != nil {
+		err = *first
+	}
+	c.abort(err)
+	_ = c.rw.Close()
+	c.report(err)
+}
+
+// exchanges is the loop of doc.go's picture.
+func (c *Conn) exchanges() error {
+	x := Exchange{Conn: c, done: make(chan struct{}, 1)}
+	for {
+		c.deadline()
+		frame, err := c.frames.next()
+		if err != nil {
+			return err
+		}
+		x.Frame, x.answer, x.Tag = frame, nil, nil
+		x.finished.Store(false)
+		x.Timing = Timing{Received: time.Now(), RequestBytes: len(frame) + 4}
+		if err := c.exchange(&x); err != nil {
+			return err
+		}
+		c.front.handler.Sent(&x)
+	}
+}
+
+// exchange carries one request from the request channel to its written answer. After an error x may still be completed
+// by somebody, so the caller must not reuse it.
+func (c *Conn) exchange(x *Exchange) error {
+	work := func() { c.front.handler.Handle(x) }
+	for {
+		if err := c.run(x, work); err != nil {
+			return err
+		}
+		if x.fate != fateResume {
+			break
+		}
+		work, x.resume = x.resume, nil
+		x.finished.Store(false)
+	}
+	switch x.fate {
+	case fateClose:
+		return io.EOF // serve takes the reason
+	case fateSkip:
+		return nil
+	}
+	begin := time.Now()
+	n, err := c.out.send(x.answer)
+	x.Timing.Send = time.Since(begin)
+	x.Timing.ResponseBytes = n
+	if err == nil && x.fate == fateAnswerClose {
+		return io.EOF
+	}
+	return err
+}
+
+// run takes a slot, does the work and waits until somebody has finished x; the slot is free during that wait.
+func (c *Conn) run(x *Exchange, work func()) error {
+	queued, ok := c.front.slots.acquire(c.stopped)
+	if !ok {
+		return errClosing
+	}
+	x.Timing.Queue += queued
+	begin := time.Now()
+	work()
+	c.front.slots.release()
+	returned := time.Now()
+	x.Timing.Local += returned.Sub(begin)
+	select {
+	case <-x.done:
+		return nil
+	default:
+	}
+	select {
+	case <-x.done:
+		x.Timing.Remote += max(0, x.completed.Sub(returned))
+		x.Timing.Response += time.Since(x.completed)
+		return nil
+	case <-c.stopped:
+		return errClosing
+	}
+}
+
+// deadline lets a frame take MaxIdle to come; so an idle connection ends, and so does one that never completes a frame.
+// The deadline is only moved when it has aged by an eighth, which keeps the call off the hot path.
+func (c *Conn) deadline() {
+	idle := c.front.cfg.MaxIdle
+	now := time.Now()
+	if c.readBy.Sub(now) < idle {
+		c.readBy = now.Add(idle + idle/8)
+		_ = c.rw.SetReadDeadline(c.readBy)
+	}
+}
+
+// tune sets the socket options that Apache Kafka sets.
+func (c *Conn) tune() {
+	tcp, ok := c.nc.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if n := c.front.cfg.SendBufferBytes; n >= 0 {
+		_ = tcp.SetWriteBuffer(n)
+	}
+	if n := c.front.cfg.ReceiveBufferBytes; n >= 0 {
+		_ = tcp.SetReadBuffer(n)
+	}
+}
+
+// handshake makes the connection a TLS one if the listener says so.
+func (c *Conn) handshake() error {
+	if c.tls == nil {
+		return nil
+	}
+	secure := tls.Server(c.nc, c.tls)
+	ctx, cancel := context.WithTimeout(context.Background(), c.front.cfg.HandshakeTimeout)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("TLS handshake on listener %s: %w", c.Listener, err)
+	}
+	c.rw = secure
+	return nil
+}
+
+// abort unblocks the connection's goroutine for good; any goroutine may call it.
+func (c *Conn) abort(reason error) {
+	if reason != nil {
+		c.reason.CompareAndSwap(nil, &reason)
+	}
+	c.stop.Do(func() {
+		close(c.stopped)
+		_ = c.nc.Close()
+	})
+}
+
+// report logs why a connection ended: quietly when that is normal, with the peer's address always.
+func (c *Conn) report(err error) {
+	level, text := slog.LevelWarn, "connection closed"
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, errClosing), errors.Is(err, net.ErrClosed):
+		level, text = slog.LevelDebug, "connection ended"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		level, text = slog.LevelDebug, "connection closed: idle, or its peer does not read (connections.max.idle.ms)"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		level, text = slog.LevelInfo, "connection ended within a request"
+	}
+	if log := c.front.logger(); log.Enabled(context.Background(), level) {
+		log.Log(context.Background(), level, text, "listener", c.Listener, "peer", c.Remote.String(), "reason", err)
+	}
+}
