@@ -288,7 +288,7 @@ func TestFrameMemoryIsBoundedOverAllConnections(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Second)
-		require.LessOrEqual(t, f.memory.used, int64(2<<20))
+		require.LessOrEqual(t, f.memory.inUse(), int64(2<<20))
 		time.Sleep(time.Minute) // those without memory were closed; the others wait for their bytes
 		require.Less(t, f.Connections(), 8)
 		small := dial(t, l)
@@ -296,7 +296,7 @@ func TestFrameMemoryIsBoundedOverAllConnections(t *testing.T) {
 		_, _ = small.Write(frame("still served"))
 		require.Equal(t, "still served", readFrame(t, small))
 		time.Sleep(15 * time.Minute)
-		require.Zero(t, f.memory.used)
+		require.Zero(t, f.memory.inUse())
 	})
 }
 

@@ -65,3 +65,10 @@ func (m *memory) release(n int64) {
 	}
 	m.mu.Unlock()
 }
+
+// inUse returns what is charged now.
+func (m *memory) inUse() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
+}
