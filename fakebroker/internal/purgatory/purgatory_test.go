@@ -57,6 +57,7 @@ func TestDeadlineEndsTheWait(t *testing.T) {
 		start := time.Now()
 		p.Watch(&w.op, 500*time.Millisecond, 1)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, Expired, w.how)
 		require.Equal(t, 500*time.Millisecond, w.at.Sub(start))
 		require.Zero(t, p.Len())
