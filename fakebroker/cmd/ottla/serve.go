@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ottla-kafka/ottla/fakebroker"
+)
+
+// serveCmd runs one broker with controller on 127.0.0.1.
+type serveCmd struct {
+	Port     int               `default:"9092" help:"TCP port on 127.0.0.1; 0 takes a free one."`
+	Data     string            `placeholder:"DIR" help:"Folder that keeps the data, in Apache Kafka's own format; without it everything is held in memory and gone at the end."`
+	Topic    []string          `placeholder:"NAME:PARTITIONS" help:"Create this topic if it does not exist (may be repeated)."`
+	Config   map[string]string `placeholder:"KEY=VALUE" help:"Broker configuration by Kafka's names, as in server.properties (may be repeated)." mapsep:"none"`
+	Sasl     []string          `placeholder:"USER:PASSWORD" help:"Ask clients to log in with SASL/PLAIN as one of these users (may be repeated)."`
+	TLS      string            `name:"tls" placeholder:"DIR" help:"Speak TLS with DIR/tls.crt and DIR/tls.key (PEM)."`
+	LogLevel string            `default:"warn" enum:"debug,info,warn,error" help:"What to tell on stderr: debug, info, warn or error."`
+}
+
+// closeTimeout bounds a clean stop; after it the next start recovers the logs as after a crash.
+const closeTimeout = 30 * time.Second
+
+// Run serves until ctx ends (SIGINT, SIGTERM), then stops cleanly: data flushed, folder marked as cleanly shut down.
+func (c *serveCmd) Run(ctx context.Context, io streams) error {
+	opts, err := c.options(io)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	broker, err := fakebroker.New(opts...)
+	if err != nil {
+		return &exitError{exitConnect, fmt.Errorf("serve: %w", err)}
+	}
+	// The one line that scripts wait for; it is printed when the listener answers requests.
+	fmt.Fprintf(io.out, "ready bootstrap=%s\n", strings.Join(broker.Addrs(), ","))
+	<-ctx.Done()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := broker.Close(closing); err != nil {
+		return fmt.Errorf("serve: stopping: %w", err)
+	}
+	return nil
+}
+
+// options turns flags into broker options; its errors are usage errors.
+func (c *serveCmd) options(io streams) ([]fakebroker.Option, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level: %w", err)
+	}
+	opts := []fakebroker.Option{
+		fakebroker.Listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port))),
+		fakebroker.Logger(slog.New(slog.NewTextHandler(io.err, &slog.HandlerOptions{Level: level}))),
+	}
+	if c.Data != "" {
+		opts = append(opts, fakebroker.Dir(c.Data))
+	}
+	for k, v := range c.Config {
+		opts = append(opts, fakebroker.Config(k, v))
+	}
+	for _, t := range c.Topic {
+		name, partitions, err := parseTopic(t)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, fakebroker.Topic(name, partitions))
+	}
+	for _, u := range c.Sasl {
+		name, password, ok := strings.Cut(u, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--sasl: want USER:PASSWORD, without a colon there is no password")
+		}
+		opts = append(opts, fakebroker.User(name, password))
+	}
+	if c.TLS != "" {
+		cert, err := tls.LoadX509KeyPair(filepath.Join(c.TLS, "tls.crt"), filepath.Join(c.TLS, "tls.key"))
+		if err != nil {
+			return nil, fmt.Errorf("--tls %s: %w", c.TLS, err)
+		}
+		opts = append(opts, fakebroker.TLS(&tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
+	}
+	return opts, nil
+}
+
+// parseTopic reads NAME or NAME:PARTITIONS. A topic name holds no colon, so the first one ends it.
+func parseTopic(s string) (name string, partitions int, err error) {
+	name, count, ok := strings.Cut(s, ":")
+	if !ok {
+		return name, 1, nil
+	}
+	partitions, err = strconv.Atoi(count)
+	if err != nil || partitions < 1 || name == "" {
+		return "", 0, fmt.Errorf("--topic %q: want NAME:PARTITIONS, such as orders:6", s)
+	}
+	return name, partitions, nil
+}

@@ -1,0 +1,226 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the repository, seen from this folder.
+const root = "../.."
+
+var (
+	kafkaAddr  string // the one Apache Kafka broker of this run
+	ottlaBin   string // the binary under test
+	scratchDir string
+)
+
+// TestMain builds ottla once and starts Apache Kafka once; tests use topics of their own.
+func TestMain(m *testing.M) {
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (int, error) {
+	if os.Getenv("OTTLA_KAFKA_LIBS") == "" || os.Getenv("OTTLA_PYTHON") == "" {
+		return 1, errors.New("OTTLA_KAFKA_LIBS and OTTLA_PYTHON are not set; run .ci/install at the repository's top, it prints them")
+	}
+	dir, err := os.MkdirTemp("", "ottla-interop-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	scratchDir, ottlaBin = dir, filepath.Join(dir, "ottla")
+	build := exec.Command("go", "build", "-o", ottlaBin, "./fakebroker/cmd/ottla")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("building ottla: %w\n%s", err, out)
+	}
+	kafka, err := startKafka(filepath.Join(dir, "kafka"))
+	if err != nil {
+		return 1, err
+	}
+	defer kafka.stop()
+	return m.Run(), nil
+}
+
+// process is a child that is stopped at the end, whatever happens.
+type process struct {
+	cmd  *exec.Cmd
+	addr string
+	log  *lockedBuffer
+	once sync.Once
+	err  error
+}
+
+// stop ends the process with SIGTERM and, if it does not listen for 20 s, kills it; it returns how the process ended.
+func (p *process) stop() error {
+	p.once.Do(func() {
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
+		defer kill.Stop()
+		p.err = p.cmd.Wait()
+	})
+	return p.err
+}
+
+// kill ends the process as a crash does.
+func (p *process) kill() {
+	p.once.Do(func() { p.cmd.Process.Kill(); p.err = p.cmd.Wait() })
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// freePorts returns n ports that nobody listened on a moment ago.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// startKafka formats and starts one Apache Kafka node, broker and controller, and waits until it answers.
+func startKafka(dir string) (*process, error) {
+	ports, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	conf := filepath.Join(dir, "server.properties")
+	text := strings.Join([]string{
+		"process.roles=broker,controller", "node.id=1",
+		fmt.Sprintf("controller.quorum.voters=1@127.0.0.1:%d", ports[1]),
+		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", addr, ports[1]),
+		"advertised.listeners=PLAINTEXT://" + addr, "controller.listener.names=CONTROLLER",
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"log.dirs=" + filepath.Join(dir, "data"), "num.partitions=1",
+		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
+		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
+		"share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
+		"group.initial.rebalance.delay.ms=0", "",
+	}, "\n")
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	format := javaCommand(context.Background(), "kafka.tools.StorageTool", "format", "-t", "ottla-interop-cluster1", "-c", conf)
+	if out, err := format.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("formatting Apache Kafka's folder: %w\n%s", err, out)
+	}
+	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: addr, log: &lockedBuffer{}}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 240 {
+		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			c.Close()
+			kafkaAddr = addr
+			return p, nil
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	p.kill()
+	return nil, fmt.Errorf("Apache Kafka did not listen on %s within a minute:\n%s", addr, p.log)
+}
+
+// startOttla runs `ottla serve` on a free port with more arguments and waits for its ready line.
+func startOttla(t testing.TB, args ...string) *process {
+	t.Helper()
+	p := &process{log: &lockedBuffer{}}
+	p.cmd = exec.Command(ottlaBin, append([]string{"serve", "--port", "0"}, args...)...)
+	p.cmd.Stderr = p.log
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			t.Logf("ottla serve said: %s", p.log)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "no ready line; stderr: %s", p.log)
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready bootstrap=")
+	require.True(t, ok, "first line on stdout is %q", line)
+	p.addr = addr
+	return p
+}
+
+// javaCommand runs a main class of Apache Kafka's jars, with settings for short runs.
+func javaCommand(ctx context.Context, class string, args ...string) *exec.Cmd {
+	jvm := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), class}
+	return exec.CommandContext(ctx, "java", append(jvm, args...)...)
+}
+
+// result is what a command did.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// run executes a command to its end, a minute at most.
+func run(t testing.TB, cmd *exec.Cmd, stdin string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if stdin != "" {
+		cmd.Stdin = strings.NewReader(stdin)
+	}
+	kill := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	err := cmd.Run()
+	kill.Stop()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// java runs a tool and demands success.
+func java(t testing.TB, stdin, class string, args ...string) string {
+	t.Helper()
+	r := run(t, javaCommand(t.Context(), class, args...), stdin)
+	require.Zero(t, r.code, "%s %v\nstdout: %s\nstderr: %s", class, args, r.stdout, r.stderr)
+	return r.stdout
+}

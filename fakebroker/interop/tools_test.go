@@ -1,0 +1,151 @@
+package interop
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// step is one run of one of Apache Kafka's tools; {b} in an argument stands for the bootstrap address.
+type step struct {
+	name  string
+	class string
+	args  string
+	stdin string
+}
+
+const (
+	topicCommand  = "org.apache.kafka.tools.TopicCommand"
+	configCommand = "org.apache.kafka.tools.ConfigCommand"
+	getOffsets    = "org.apache.kafka.tools.GetOffsetShell"
+	deleteRecords = "org.apache.kafka.tools.DeleteRecordsCommand"
+	consoleWriter = "org.apache.kafka.tools.ConsoleProducer"
+	consoleReader = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+	verifiable    = "org.apache.kafka.tools.VerifiableProducer"
+	perfProducer  = "org.apache.kafka.tools.ProducerPerformance"
+	apiVersions   = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+	dumpLog       = "org.apache.kafka.tools.DumpLogSegments"
+)
+
+// toolSteps is one story, told to both brokers in this order: what each tool prints must be the same.
+func toolSteps(records string) []step {
+	return []step{
+		{"create", topicCommand, "--bootstrap-server {b} --create --topic tools --partitions 3 --replication-factor 1 --config retention.ms=86400000 --config cleanup.policy=delete", ""},
+		{"create again", topicCommand, "--bootstrap-server {b} --create --topic tools --partitions 3", ""},
+		{"create if absent", topicCommand, "--bootstrap-server {b} --create --if-not-exists --topic tools", ""},
+		{"create invalid name", topicCommand, "--bootstrap-server {b} --create --topic tools/bad", ""},
+		{"create invalid config", topicCommand, "--bootstrap-server {b} --create --topic tools-bad --config retention.ms=soon", ""},
+		{"create too many replicas", topicCommand, "--bootstrap-server {b} --create --topic tools-rf --replication-factor 3", ""},
+		{"list", topicCommand, "--bootstrap-server {b} --list --topic tools.*", ""},
+		{"describe", topicCommand, "--bootstrap-server {b} --describe --topic tools", ""},
+		{"describe missing", topicCommand, "--bootstrap-server {b} --describe --topic nothing-here", ""},
+		{"under replicated", topicCommand, "--bootstrap-server {b} --describe --under-replicated-partitions --topic tools", ""},
+		{"more partitions", topicCommand, "--bootstrap-server {b} --alter --topic tools --partitions 4", ""},
+		{"fewer partitions", topicCommand, "--bootstrap-server {b} --alter --topic tools --partitions 2", ""},
+		{"describe four", topicCommand, "--bootstrap-server {b} --describe --topic tools", ""},
+		{"topic configs", configCommand, "--bootstrap-server {b} --describe --entity-type topics --entity-name tools", ""},
+		{"alter topic config", configCommand, "--bootstrap-server {b} --alter --entity-type topics --entity-name tools --add-config max.message.bytes=2000000,compression.type=producer", ""},
+		{"remove topic config", configCommand, "--bootstrap-server {b} --alter --entity-type topics --entity-name tools --delete-config retention.ms", ""},
+		{"alter invalid config", configCommand, "--bootstrap-server {b} --alter --entity-type topics --entity-name tools --add-config segment.bytes=x", ""},
+		{"all topic configs", configCommand, "--bootstrap-server {b} --describe --entity-type topics --entity-name tools --all", ""},
+		{"alter broker config", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-name 1 --add-config log.cleaner.threads=2", ""},
+		{"broker configs", configCommand, "--bootstrap-server {b} --describe --entity-type brokers --entity-name 1", ""},
+		{"alter broker default", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-default --add-config message.max.bytes=1048700", ""},
+		{"broker defaults", configCommand, "--bootstrap-server {b} --describe --entity-type brokers --entity-default", ""},
+		{"remove broker default", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-default --delete-config message.max.bytes", ""},
+		{"alter read-only", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-name 1 --add-config node.id=4", ""},
+		{"console producer", consoleWriter, "--bootstrap-server {b} --topic tools --reader-property parse.key=true --reader-property key.separator=:", records},
+		{"offsets latest", getOffsets, "--bootstrap-server {b} --topic tools", ""},
+		{"offsets earliest", getOffsets, "--bootstrap-server {b} --topic tools --time -2", ""},
+		{"offsets of the largest timestamp", getOffsets, "--bootstrap-server {b} --topic-partitions nothing:0 --time -3", ""},
+		{"console consumer 0", consoleReader, "--bootstrap-server {b} --topic tools --partition 0 --offset earliest --max-messages 60 --formatter-property print.key=true --formatter-property print.offset=true", ""},
+		{"console consumer 1", consoleReader, "--bootstrap-server {b} --topic tools --partition 1 --offset 2 --max-messages 5 --formatter-property print.key=true --formatter-property print.partition=true", ""},
+		{"create one partition", topicCommand, "--bootstrap-server {b} --create --topic tools-one", ""},
+		{"verifiable producer", verifiable, "--bootstrap-server {b} --topic tools-one --max-messages 50 --acks -1", ""},
+		{"delete records", deleteRecords, "--bootstrap-server {b} --offset-json-file {dir}/delete.json", ""},
+		{"offsets after delete", getOffsets, "--bootstrap-server {b} --topic tools --time earliest", ""},
+		{"delete", topicCommand, "--bootstrap-server {b} --delete --topic tools", ""},
+		{"delete missing", topicCommand, "--bootstrap-server {b} --delete --topic tools", ""},
+		{"delete the other", topicCommand, "--bootstrap-server {b} --delete --topic tools-one", ""},
+		{"list after delete", topicCommand, "--bootstrap-server {b} --list --topic tools.*", ""},
+	}
+}
+
+// madeUp are the parts of a tool's output that a broker or a clock makes up.
+var madeUp = []struct {
+	re *regexp.Regexp
+	by string
+}{
+	{regexp.MustCompile(`TopicId: \S+`), "TopicId: ID"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDR"},
+	{regexp.MustCompile(`"timestamp":\d+`), `"timestamp":T`},
+	{regexp.MustCompile(`"avg_throughput":[\d.E]+`), `"avg_throughput":R`},
+	{regexp.MustCompile(`(?m)^\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?`), "TIME"},
+	{regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d+ .*\n?`), ""}, // log lines
+	{regexp.MustCompile(`(?m)^\tat .*\n?`), ""},                // stack traces
+}
+
+func normal(s string) string {
+	for _, m := range madeUp {
+		s = m.re.ReplaceAllString(s, m.by)
+	}
+	return strings.TrimSpace(s)
+}
+
+// TestKafkaToolsSeeNoDifference runs every step against Apache Kafka and against ottla and compares output and exit code.
+func TestKafkaToolsSeeNoDifference(t *testing.T) {
+	ottla := startOttla(t, "--data", t.TempDir())
+	dir := t.TempDir()
+	writeFile(t, dir, "delete.json", `{"partitions":[{"topic":"tools","partition":0,"offset":3}],"version":1}`)
+	var records strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&records, "key-%d:value %d\n", i%17, i)
+	}
+	for _, s := range toolSteps(records.String()) {
+		t.Run(s.name, func(t *testing.T) {
+			theirs := runStep(t, s, kafkaAddr, dir)
+			ours := runStep(t, s, ottla.addr, dir)
+			require.Equal(t, normal(theirs.stdout), normal(ours.stdout), "stdout of %s %s\nstderr with Apache Kafka: %s\nstderr with ottla: %s", s.class, s.args, theirs.stderr, ours.stderr)
+			require.Equal(t, theirs.code, ours.code, "exit code of %s %s", s.class, s.args)
+		})
+	}
+}
+
+func runStep(t testing.TB, s step, addr, dir string) result {
+	args := strings.Fields(strings.NewReplacer("{b}", addr, "{dir}", dir).Replace(s.args))
+	return run(t, javaCommand(t.Context(), s.class, args...), s.stdin)
+}
+
+// TestApiVersionsCommandSeesKafkasRanges holds every API that ottla lists against what Apache Kafka lists.
+func TestApiVersionsCommandSeesKafkasRanges(t *testing.T) {
+	ottla := startOttla(t)
+	line := regexp.MustCompile(`(?m)^\t(\w+)\(\d+\): (.*?),?$`)
+	ranges := func(addr string) map[string]string {
+		all := map[string]string{}
+		for _, m := range line.FindAllStringSubmatch(java(t, "", apiVersions, "--bootstrap-server", addr), -1) {
+			all[m[1]] = m[2]
+		}
+		return all
+	}
+	theirs, ours := ranges(kafkaAddr), ranges(ottla.addr)
+	require.Greater(t, len(ours), 20)
+	for api, r := range ours {
+		if r != "UNSUPPORTED" {
+			require.Equal(t, theirs[api], r, api)
+		}
+	}
+}
+
+// TestProducerPerformance checks that the benchmark tool runs to its end at full speed, with each codec.
+func TestProducerPerformance(t *testing.T) {
+	ottla := startOttla(t, "--topic", "perf:3")
+	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		out := java(t, "", perfProducer, "--bootstrap-server", ottla.addr, "--topic", "perf", "--num-records", "20000",
+			"--record-size", "200", "--throughput", "-1", "--command-property", "compression.type="+codec)
+		require.Contains(t, out, "20000 records sent", codec)
+	}
+	require.Contains(t, java(t, "", getOffsets, "--bootstrap-server", ottla.addr, "--topic", "perf"), "perf:")
+}
