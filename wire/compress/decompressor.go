@@ -6,7 +6,7 @@ import "sync"
 // goroutines; decoders and scratch buffers inside are reused and die with it. It starts no goroutine.
 type Decompressor struct {
 	gzip    sync.Pool // *gzipDecoder
-	zstd    sync.Pool // *zstdDecoder
+	zstd    sync.Pool // *zstd.Decoder
 	scratch sync.Pool // *Buffer
 }
 
@@ -59,7 +59,7 @@ func (d *Decompressor) Borrow() *Buffer {
 		b.B = b.B[:0]
 		return b
 	}
-	return &Buffer{B: make([]byte, 0, 64<<10)}
+	return &Buffer{B: make([]byte, 0, 144<<10)}
 }
 
 // Return gives a borrowed buffer back. Nothing may point into it any more.

@@ -6,8 +6,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdWindow is the largest window that is read: what a frame may demand without any option of its own.
-const zstdWindow = 8 << 20
+const (
+	// zstdEncodeWindow is how far back the encoder looks. Batches are rarely larger.
+	zstdEncodeWindow = 1 << 20
+	// zstdDecodeWindow is the largest window that a frame may ask for: what zstd-jni allows, and what it writes at level
+	// 20 and above. It costs nothing here, since a batch is decoded in one piece and serves as its own window.
+	zstdDecodeWindow = 128 << 20
+	// zstdSlack is how much room behind the result lets the decoder copy without care for the end.
+	zstdSlack = 64
+)
 
 type zstdEncoder struct{ e *zstd.Encoder }
 
@@ -17,7 +24,7 @@ func newZstdEncoder(level int) encoder {
 		zstd.WithEncoderConcurrency(1), // no goroutines
 		zstd.WithEncoderCRC(false),     // the batch has its CRC-32C; zstd-jni writes none either
 		zstd.WithZeroFrames(true),
-		zstd.WithWindowSize(1<<20),
+		zstd.WithWindowSize(zstdEncodeWindow),
 		zstd.WithLowerEncoderMem(true),
 	)
 	if err != nil {
@@ -28,39 +35,68 @@ func newZstdEncoder(level int) encoder {
 
 func (z zstdEncoder) append(dst, src []byte) []byte { return z.e.EncodeAll(src, dst) }
 
-type zstdDecoder struct {
-	d     *zstd.Decoder
-	limit int
-}
-
-func newZstdDecoder(limit int) *zstdDecoder {
+func newZstdDecoder() *zstd.Decoder {
 	d, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1), // no goroutines
 		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(zstdWindow),
-		zstd.WithDecoderMaxMemory(uint64(limit)),
+		zstd.WithDecoderMaxWindow(zstdDecodeWindow),
+		zstd.WithDecoderMaxMemory(1<<31), // the window may not be larger than this; the real limit is the next line
+		zstd.WithDecodeAllCapLimit(true), // never beyond the capacity that it is given
 	)
 	if err != nil {
 		panic(err) // options are constants
 	}
-	return &zstdDecoder{d, limit}
+	return d
 }
 
+// appendZstd measures first, which gives a bound on the result, and decodes into memory of that size: the result's own if
+// the frame says how large it is, else scratch memory.
 func (d *Decompressor) appendZstd(dst, src []byte, room int, tooLarge error) ([]byte, error) {
-	z, ok := d.zstd.Get().(*zstdDecoder)
-	if !ok || z.limit != room {
-		z = newZstdDecoder(room)
+	x, err := zstdMeasure(src)
+	if err != nil {
+		return dst, err
+	}
+	need := min(x.most, room)
+	if x.content >= 0 {
+		if x.content > room {
+			return dst, tooLarge
+		}
+		need = x.content
+	}
+	z, ok := d.zstd.Get().(*zstd.Decoder)
+	if !ok {
+		z = newZstdDecoder()
 	}
 	defer d.zstd.Put(z)
-	out, err := z.d.DecodeAll(src, dst)
-	switch {
-	case err == nil && len(out)-len(dst) > room:
-		return dst, tooLarge
-	case err == nil:
-		return out, nil
-	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return dst, tooLarge
-	default:
-		return dst, corruptf(Zstd, "%v", err)
+
+	if x.content >= 0 || cap(dst)-len(dst) >= need+zstdSlack {
+		out := reserve(dst, need+zstdSlack)
+		got, err := z.DecodeAll(src, out[len(dst):len(dst):len(dst)+need+zstdSlack])
+		if err != nil || len(got) > room {
+			return dst, zstdError(err, x, room, tooLarge)
+		}
+		return out[:len(dst)+len(got)], nil
 	}
+	scratch := d.Borrow()
+	defer d.Return(scratch)
+	scratch.B = reserve(scratch.B, need+zstdSlack)
+	got, err := z.DecodeAll(src, scratch.B[:0:need+zstdSlack])
+	if err != nil || len(got) > room {
+		return dst, zstdError(err, x, room, tooLarge)
+	}
+	return append(dst, got...), nil
+}
+
+// zstdError tells a batch that is too large from one that is damaged. The decoder has several errors for running out of
+// room, so the measure decides.
+func zstdError(err error, x zstdExtent, room int, tooLarge error) error {
+	if err == nil || x.most > room && x.content < 0 && isZstdSize(err) {
+		return tooLarge
+	}
+	return corruptf(Zstd, "%v", err)
+}
+
+func isZstdSize(err error) bool {
+	return errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrFrameSizeExceeded) ||
+		errors.Is(err, zstd.ErrWindowSizeExceeded)
 }

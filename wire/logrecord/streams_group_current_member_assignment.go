@@ -175,26 +175,26 @@ func (m *StreamsGroupCurrentMemberAssignmentValue) read(r *wire.Reader, version 
 type StreamsGroupCurrentMemberAssignmentValueTaskIds struct {
 	SubtopologyId    string    `kafka:"0+"`
 	Partitions       []int32   `kafka:"0+"`
-	AssignmentEpochs []int32   `kafka:"0+,nullable,tag"` // default null
+	AssignmentEpochs []int32   `kafka:"0+,nullable,tag"`
 	UnknownTags      wire.Tags // tagged fields that the definition does not have
 }
 
 // SetDefaults sets every field to its default.
 func (m *StreamsGroupCurrentMemberAssignmentValueTaskIds) SetDefaults() {
-	*m = StreamsGroupCurrentMemberAssignmentValueTaskIds{}
+	*m = StreamsGroupCurrentMemberAssignmentValueTaskIds{AssignmentEpochs: []int32{}}
 }
 
 func (m *StreamsGroupCurrentMemberAssignmentValueTaskIds) write(w *wire.Writer, version int16) {
 	w.String(true, m.SubtopologyId)
 	w.Int32s(true, false, m.Partitions)
 	known := 0
-	if m.AssignmentEpochs != nil {
+	if m.AssignmentEpochs == nil || len(m.AssignmentEpochs) > 0 {
 		known++
 	}
 	w.TagCount(known, m.UnknownTags)
 	unknown := m.UnknownTags
 	unknown = w.TagsBefore(unknown, 0)
-	if m.AssignmentEpochs != nil {
+	if m.AssignmentEpochs == nil || len(m.AssignmentEpochs) > 0 {
 		start := w.BeginTag(0)
 		w.Int32s(true, true, m.AssignmentEpochs)
 		w.EndTag(start)
@@ -205,7 +205,7 @@ func (m *StreamsGroupCurrentMemberAssignmentValueTaskIds) write(w *wire.Writer, 
 func (m *StreamsGroupCurrentMemberAssignmentValueTaskIds) read(r *wire.Reader, version int16) {
 	m.SubtopologyId = r.StringIn(true)
 	m.Partitions = r.Int32s(m.Partitions, true, false)
-	m.AssignmentEpochs = nil
+	m.AssignmentEpochs = []int32{}
 	m.UnknownTags = m.UnknownTags[:0]
 	for tags := r.Tags(); tags.Next(); {
 		switch {

@@ -58,10 +58,10 @@ func (m *StreamsGroupMetadataKey) read(r *wire.Reader, version int16) {
 type StreamsGroupMetadataValue struct {
 	Epoch                          int32                  `kafka:"0+"`
 	MetadataHash                   int64                  `kafka:"0+"`
-	ValidatedTopologyEpoch         int32                  `kafka:"0+,tag"`          // default -1
-	LastAssignmentConfigs          []LastAssignmentConfig `kafka:"0+,nullable,tag"` // default null
-	StoredDescriptionTopologyEpoch int32                  `kafka:"0+,tag"`          // default -1
-	FailedDescriptionTopologyEpoch int32                  `kafka:"0+,tag"`          // default -1
+	ValidatedTopologyEpoch         int32                  `kafka:"0+,tag"` // default -1
+	LastAssignmentConfigs          []LastAssignmentConfig `kafka:"0+,nullable,tag"`
+	StoredDescriptionTopologyEpoch int32                  `kafka:"0+,tag"` // default -1
+	FailedDescriptionTopologyEpoch int32                  `kafka:"0+,tag"` // default -1
 	UnknownTags                    wire.Tags              // tagged fields that the definition does not have
 }
 
@@ -99,7 +99,7 @@ func (m *StreamsGroupMetadataValue) ReadFrom(r *wire.Reader, version int16) erro
 
 // SetDefaults sets every field to its default.
 func (m *StreamsGroupMetadataValue) SetDefaults() {
-	*m = StreamsGroupMetadataValue{ValidatedTopologyEpoch: -1, StoredDescriptionTopologyEpoch: -1, FailedDescriptionTopologyEpoch: -1}
+	*m = StreamsGroupMetadataValue{ValidatedTopologyEpoch: -1, LastAssignmentConfigs: []LastAssignmentConfig{}, StoredDescriptionTopologyEpoch: -1, FailedDescriptionTopologyEpoch: -1}
 }
 
 func (m *StreamsGroupMetadataValue) write(w *wire.Writer, version int16) {
@@ -109,7 +109,7 @@ func (m *StreamsGroupMetadataValue) write(w *wire.Writer, version int16) {
 	if m.ValidatedTopologyEpoch != -1 {
 		known++
 	}
-	if m.LastAssignmentConfigs != nil {
+	if m.LastAssignmentConfigs == nil || len(m.LastAssignmentConfigs) > 0 {
 		known++
 	}
 	if m.StoredDescriptionTopologyEpoch != -1 {
@@ -127,7 +127,7 @@ func (m *StreamsGroupMetadataValue) write(w *wire.Writer, version int16) {
 		w.EndTag(start)
 	}
 	unknown = w.TagsBefore(unknown, 1)
-	if m.LastAssignmentConfigs != nil {
+	if m.LastAssignmentConfigs == nil || len(m.LastAssignmentConfigs) > 0 {
 		start := w.BeginTag(1)
 		w.ArrayLen(true, m.LastAssignmentConfigs == nil, len(m.LastAssignmentConfigs))
 		for i := range m.LastAssignmentConfigs {
@@ -154,7 +154,7 @@ func (m *StreamsGroupMetadataValue) read(r *wire.Reader, version int16) {
 	m.Epoch = r.Int32()
 	m.MetadataHash = r.Int64()
 	m.ValidatedTopologyEpoch = -1
-	m.LastAssignmentConfigs = nil
+	m.LastAssignmentConfigs = []LastAssignmentConfig{}
 	m.StoredDescriptionTopologyEpoch = -1
 	m.FailedDescriptionTopologyEpoch = -1
 	m.UnknownTags = m.UnknownTags[:0]

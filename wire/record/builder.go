@@ -79,6 +79,10 @@ func (b *Builder) SetDeleteHorizon(ms int64) {
 	b.attrs |= AttrDeleteHorizon
 }
 
+// EndAt makes the batch end at an offset delta at or beyond its last record's: a compacted batch keeps the range of
+// offsets that it had. Call it after the last record.
+func (b *Builder) EndAt(lastOffsetDelta int32) { b.next = int64(lastOffsetDelta) + 1 }
+
 // Count returns the number of records appended.
 func (b *Builder) Count() int32 { return b.count }
 

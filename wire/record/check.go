@@ -39,16 +39,18 @@ func CheckRecords(batch []byte, o ReadOptions, c Checks) (Found, error) {
 	}
 	if o.Decompressor != nil {
 		scratch := o.Decompressor.Borrow()
-		defer func() { o.Decompressor.Return(scratch) }()
+		defer o.Decompressor.Return(scratch)
 		o.Buffer = scratch.B
 		it, err := Open(batch, o)
 		if it.plain != nil {
-			scratch.B = it.plain
+			scratch.B = it.plain // it may have grown
 		}
-		return f, f.walk(&it, err, c)
+		err = f.walk(&it, err, c)
+		return f, err
 	}
 	it, err := Open(batch, o)
-	return f, f.walk(&it, err, c)
+	err = f.walk(&it, err, c)
+	return f, err
 }
 
 func (f *Found) walk(it *Iterator, err error, c Checks) error {
