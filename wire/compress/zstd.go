@@ -1,10 +1,6 @@
 package compress
 
-import (
-	"errors"
-
-	"github.com/klauspost/compress/zstd"
-)
+import "github.com/klauspost/compress/zstd"
 
 const (
 	// zstdEncodeWindow is how far back the encoder looks. Batches are rarely larger.
@@ -87,16 +83,11 @@ func (d *Decompressor) appendZstd(dst, src []byte, room int, tooLarge error) ([]
 	return append(dst, got...), nil
 }
 
-// zstdError tells a batch that is too large from one that is damaged. The decoder has several errors for running out of
-// room, so the measure decides.
+// zstdError tells a batch that is too large from one that is damaged. A decoder that ran out of room has no error of its
+// own for that, so the measure decides: where the blocks could hold more than there was room for, that is the reason.
 func zstdError(err error, x zstdExtent, room int, tooLarge error) error {
-	if err == nil || x.most > room && x.content < 0 && isZstdSize(err) {
+	if err == nil || x.content < 0 && x.most > room {
 		return tooLarge
 	}
 	return corruptf(Zstd, "%v", err)
-}
-
-func isZstdSize(err error) bool {
-	return errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrFrameSizeExceeded) ||
-		errors.Is(err, zstd.ErrWindowSizeExceeded)
 }
