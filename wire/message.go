@@ -24,3 +24,18 @@ type Tag struct {
 // Tags are the unknown tagged fields of one struct, by ascending ID. They are kept when a struct is read, and written
 // again among the known ones, so that passing a message on loses nothing.
 type Tags []Tag
+
+// Add appends an element with defaults to an array of a message and returns a pointer to it, good until the array grows
+// again:
+//
+//	topic := wire.Add(&req.Topics)
+//	topic.Name = "orders"
+func Add[T any, P interface {
+	*T
+	SetDefaults()
+}](array *[]T) P {
+	*array = append(*array, *new(T))
+	p := P(&(*array)[len(*array)-1])
+	p.SetDefaults()
+	return p
+}

@@ -5,19 +5,43 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"io"
 )
 
 // UUID is a topic id, directory id or incarnation id: sixteen bytes, as on the wire.
 type UUID [16]byte
 
-// Reserved ids (KIP-516, KIP-858): the zero id says "none" or "unassigned".
+// Ids with a meaning of their own (KIP-516, KIP-858); the zero UUID says "none".
 var (
-	ZeroUUID = UUID{}
-	// OneUUID is the id of the metadata topic, and of lost directories (there its meaning is LOST_DIR).
-	OneUUID = UUID{15: 1}
-	// PendingDirUUID stands for a directory that is being migrated.
-	PendingDirUUID = UUID{15: 2}
+	MetadataTopicID = UUID{15: 1} // of __cluster_metadata
+	DirUnassigned   = UUID{}      // the replica has not been placed in a directory yet
+	DirLost         = UUID{15: 1} // the directory is offline, and which one it was is not known
+	DirMigrating    = UUID{15: 2} // the replica is in some directory, from before directories had ids
 )
+
+// reservedUUIDs are the ids 0 to 99, which are never given out.
+const reservedUUIDs = 100
+
+// IsReserved reports whether u is one of the ids that are never made up: the zero id and the hundred lowest.
+func (u UUID) IsReserved() bool {
+	return binary.BigEndian.Uint64(u[:8]) == 0 && binary.BigEndian.Uint64(u[8:]) < reservedUUIDs
+}
+
+// RandomUUID makes an id of random bytes from r, crypto/rand.Reader or a seeded source: a version 4 UUID whose text does
+// not start with a dash, which command lines would take for an option.
+func RandomUUID(r io.Reader) (UUID, error) {
+	for {
+		var u UUID
+		if _, err := io.ReadFull(r, u[:]); err != nil {
+			return UUID{}, err
+		}
+		u[6] = u[6]&0x0f | 0x40
+		u[8] = u[8]&0x3f | 0x80
+		if u.String()[0] != '-' {
+			return u, nil
+		}
+	}
+}
 
 // String is Kafka's text form: 22 characters of URL-safe base64 without padding.
 func (u UUID) String() string { return base64.RawURLEncoding.EncodeToString(u[:]) }
