@@ -19,13 +19,8 @@ var (
 	DirMigrating    = UUID{15: 2} // the replica is in some directory, from before directories had ids
 )
 
-// reservedUUIDs are the ids 0 to 99, which are never given out.
-const reservedUUIDs = 100
-
-// IsReserved reports whether u is one of the ids that are never made up: the zero id and the hundred lowest.
-func (u UUID) IsReserved() bool {
-	return binary.BigEndian.Uint64(u[:8]) == 0 && binary.BigEndian.Uint64(u[8:]) < reservedUUIDs
-}
+// IsReserved reports whether u is one of the two ids that are no topic of a user: the zero id and MetadataTopicID.
+func (u UUID) IsReserved() bool { return u == UUID{} || u == MetadataTopicID }
 
 // RandomUUID makes an id of random bytes from r, crypto/rand.Reader or a seeded source: a version 4 UUID whose text does
 // not start with a dash, which command lines would take for an option.

@@ -8,6 +8,4 @@
 //
 // Which version of a metadata record is written is the controller's choice, by the metadata.version of the cluster; this
 // package writes the one it is told to.
-//
-//go:generate go run ../internal/generate -wire ..
 package logrecord

@@ -22,6 +22,4 @@
 //
 // A field that a version does not have is dropped when its definition calls it ignorable; otherwise AppendTo fails if it
 // is set. ReadFrom sets every field, so that a message can be used again for the next one of its kind.
-//
-//go:generate go run ../internal/generate -wire ..
 package message

@@ -1,3 +1,0 @@
-package wire
-
-//go:generate go run ./internal/generate -wire .
