@@ -33,7 +33,7 @@ type LogConfig struct {
 	// the producer chose, uncompressed is codec None).
 	CompressionType  CompressionType
 	Compression      compress.Codec
-	CompressionLevel int // compression.<codec>.level; the codec's default if 0 is none of its levels
+	CompressionLevel int // compression.<codec>.level, or compress.DefaultLevel
 
 	CleanupDelete  bool // cleanup.policy contains delete
 	CleanupCompact bool // cleanup.policy contains compact: records need a key
@@ -74,6 +74,7 @@ func DefaultLogConfig() LogConfig {
 		MaxDecompressedMessageBytes: math.MaxInt32 - 8,
 		MessageTimestampBeforeMaxMs: math.MaxInt64,
 		MessageTimestampAfterMaxMs:  3_600_000,
+		CompressionLevel:            compress.DefaultLevel,
 		CleanupDelete:               true,
 	}
 }
