@@ -18,7 +18,7 @@ const (
 	xerialHeaderLen = 16
 	xerialVersion   = 1
 	// snappyBlock is how much goes into one block: Kafka's choice, which leaves little to a 64 KiB window.
-	snappyBlock = 32 << 10
+	snappyBlock = 1 << 20
 	// snappyRatio is more than any snappy block can expand by: a 3 byte copy yields 64 bytes at most.
 	snappyRatio = 22
 )
