@@ -140,6 +140,39 @@ func (l *Layers) DescribeTopic(overrides map[string]string, only Only) []Descrip
 	return all
 }
 
+// EffectiveTopic lists what the configs of a new topic with these overrides will be, sorted by name: CreateTopics
+// answers it. Unlike in DescribeTopic a value of any unit counts as set in its layer.
+func (l *Layers) EffectiveTopic(overrides map[string]string) []Description {
+	var all []Description
+	for _, k := range TopicKeys().Keys() {
+		_, set := overrides[k.Name]
+		if k.Internal && !set {
+			continue
+		}
+		d := Description{Key: k, Name: k.Name, Source: DefaultSource}
+		if set {
+			v := overrides[k.Name]
+			d.Value, d.Source = &v, TopicSource
+		} else {
+			d.Value, d.Source = l.topicDefault(k).Format(k.Type), l.topicSource(k)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// topicSource is the strongest layer in which any broker synonym of a topic config is set.
+func (l *Layers) topicSource(k *Key) Source {
+	for _, layer := range l.order() {
+		for _, s := range topicSynonyms()[k.Name] {
+			if _, ok := layer.get(s.broker); ok {
+				return layer.source
+			}
+		}
+	}
+	return DefaultSource
+}
+
 // DescribeBroker lists the configs of this broker, sorted by name: all that are not internal, and whatever else is set.
 func (l *Layers) DescribeBroker(only Only) []Description {
 	names := make(map[string]bool)

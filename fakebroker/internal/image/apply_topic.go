@@ -51,6 +51,7 @@ func (d *Delta) topic(r *logrecord.TopicRecord) error {
 		return fmt.Errorf("topic %q is there already, with id %s", r.Name, old.ID)
 	}
 	d.setTopic(&Topic{Name: r.Name, ID: r.TopicId})
+	d.setSimilar(r.Name, true)
 	return nil
 }
 
@@ -62,8 +63,31 @@ func (d *Delta) removeTopic(r *logrecord.RemoveTopicRecord) error {
 	}
 	d.topics.Delete(t.ID)
 	d.names.Delete(t.Name)
+	d.setSimilar(t.Name, false)
 	d.removeConfigs(config.Resource{Type: config.TopicResource, Name: t.Name})
 	return nil
+}
+
+// setSimilar keeps the index behind Image.Similar. Groups are tiny: a second name only comes in by way of the one request that
+// creates both.
+func (d *Delta) setSimilar(name string, there bool) {
+	if !hasCollisionChars(name) {
+		return
+	}
+	if d.similar == nil {
+		d.similar = d.img.similar.Edit()
+	}
+	key := unified(name)
+	old, _ := d.similar.Get(key)
+	group := slices.DeleteFunc(slices.Clone(old), func(n string) bool { return n == name })
+	if there {
+		group = append(group, name)
+	}
+	if len(group) == 0 {
+		d.similar.Delete(key)
+		return
+	}
+	d.similar.Set(key, group)
 }
 
 func (d *Delta) partition(r *logrecord.PartitionRecord) error {

@@ -21,6 +21,7 @@ type Delta struct {
 	topics  *timeline.Edit[wire.UUID, *Topic]
 	names   *timeline.Edit[string, *Topic]
 	configs *timeline.Edit[config.Resource, map[string]string]
+	similar *timeline.Edit[string, []string]
 	others  *timeline.Edit[string, Record]
 
 	// Which parts of img are this delta's own copies and may be written to; all others are still shared.
@@ -102,6 +103,9 @@ func (d *Delta) Image() *Image {
 	}
 	if d.configs != nil {
 		d.img.configs = d.configs.Map()
+	}
+	if d.similar != nil {
+		d.img.similar = d.similar.Map()
 	}
 	if d.others != nil {
 		d.img.others = d.others.Map()

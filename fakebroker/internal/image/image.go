@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/timeline"
@@ -25,6 +26,9 @@ type Image struct {
 	topics  timeline.Map[wire.UUID, *Topic]
 	names   timeline.Map[string, *Topic]
 	configs timeline.Map[config.Resource, map[string]string]
+	// similar groups the names that hold a '.' or '_' by their form with all '_': names of one group would collide as
+	// names of metrics, so CreateTopics refuses to add to a group.
+	similar timeline.Map[string, []string]
 
 	nextProducerID int64 // first id that no block holds
 	producerIDs    bool  // a block was ever given out
@@ -39,6 +43,7 @@ func Empty() *Image {
 		topics:  timeline.NewMap[wire.UUID, *Topic](timeline.UUID),
 		names:   timeline.NewMap[string, *Topic](timeline.String),
 		configs: timeline.NewMap[config.Resource, map[string]string](hashResource),
+		similar: timeline.NewMap[string, []string](timeline.String),
 		others:  timeline.NewMap[string, Record](timeline.String),
 	}
 }
@@ -120,6 +125,20 @@ func (i *Image) TopicNames() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Similar returns the topics whose names equal name once every '.' is taken for '_', name itself included; nil when name
+// has neither.
+func (i *Image) Similar(name string) []string {
+	if !hasCollisionChars(name) {
+		return nil
+	}
+	names, _ := i.similar.Get(unified(name))
+	return names
+}
+
+func hasCollisionChars(name string) bool { return strings.ContainsAny(name, "._") }
+
+func unified(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // Configs returns the dynamic configs of a resource, nil when it has none. Broker "" is the default of all brokers.
 func (i *Image) Configs(r config.Resource) map[string]string {
