@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/ottla-kafka/ottla/wire/compress"
@@ -121,6 +122,9 @@ func (b *Builder) TryAppend(limit int, timestamp int64, key, value []byte, heade
 // AppendAt is Append with a given offset delta, not below the last one's successor: a log that was compacted has gaps.
 // attributes are the record's own, which are unused so far and 0.
 func (b *Builder) AppendAt(offsetDelta int32, attributes int8, timestamp int64, key, value []byte, headers []Header) {
+	if int64(offsetDelta) < b.next {
+		panic(fmt.Sprintf("record: offset delta %d after %d", offsetDelta, b.next-1))
+	}
 	b.append(timestamp, int64(offsetDelta), attributes, key, value, headers, math.MaxInt32)
 }
 

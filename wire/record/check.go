@@ -100,8 +100,6 @@ func (h *BatchHeader) CheckProduced() error {
 		return invalidf("clients must not write control records")
 	case h.HasProducer() && h.BaseSequence < 0:
 		return invalidf("sequence number %d from producer id %d", h.BaseSequence, h.ProducerID)
-	case h.Attributes&AttrDeleteHorizon != 0:
-		return invalidf("only compaction sets a delete horizon")
 	case !h.Codec().Valid():
 		return invalidf("%s in attributes", h.Codec())
 	}
