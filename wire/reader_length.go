@@ -40,7 +40,16 @@ func (r *Reader) stringLength(flexible, nullable bool) int {
 
 // StringIn reads a string that cannot be null; compact when flexible.
 func (r *Reader) StringIn(flexible bool) string {
-	return string(r.Raw(r.stringLength(flexible, false)))
+	return r.text(r.stringLength(flexible, false))
+}
+
+// text copies n bytes, and charges for the eight bytes that the allocator gives at least.
+func (r *Reader) text(n int) string {
+	b := r.Raw(n)
+	if n > 0 && !r.Charge((n+7)&^7) {
+		return ""
+	}
+	return string(b)
 }
 
 // NullableStringIn reads a string, or nil for null when the version allows it.
@@ -49,8 +58,8 @@ func (r *Reader) NullableStringIn(flexible, nullable bool) *string {
 	if n < 0 || r.err != nil {
 		return nil
 	}
-	s := string(r.Raw(n))
-	if r.err != nil {
+	s := r.text(n)
+	if !r.Charge(int(unsafe.Sizeof(s))) {
 		return nil
 	}
 	return &s
@@ -122,6 +131,13 @@ func ReadArray[T any](r *Reader, s []T, flexible, nullable bool, minElem int) []
 	default:
 		return make([]T, n)
 	}
+}
+
+// NewStruct allocates what a nullable struct is read into, from the reader's budget.
+func NewStruct[T any](r *Reader) *T {
+	p := new(T)
+	r.Charge(int(unsafe.Sizeof(*p)))
+	return p
 }
 
 // Bools reads an array into s, which is reused when large enough.

@@ -149,7 +149,7 @@ func (m *ConsumerGroupMemberMetadataValue) read(r *wire.Reader, version int16) {
 		switch {
 		case tags.ID == 0:
 			if r.NullUvarint() {
-				m.ClassicMemberMetadata = new(ClassicMemberMetadata)
+				m.ClassicMemberMetadata = wire.NewStruct[ClassicMemberMetadata](r)
 				m.ClassicMemberMetadata.read(r, version)
 			} else {
 				m.ClassicMemberMetadata = nil

@@ -136,7 +136,7 @@ func (m *StreamsGroupMemberMetadataValue) read(r *wire.Reader, version int16) {
 	m.TopologyEpoch = r.Int32()
 	m.ProcessId = r.StringIn(true)
 	if r.Null8() {
-		m.UserEndpoint = new(StreamsGroupMemberMetadataValueEndpoint)
+		m.UserEndpoint = wire.NewStruct[StreamsGroupMemberMetadataValueEndpoint](r)
 		m.UserEndpoint.read(r, version)
 	} else {
 		m.UserEndpoint = nil

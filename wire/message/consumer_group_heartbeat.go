@@ -202,7 +202,7 @@ func (m *ConsumerGroupHeartbeatResponse) read(r *wire.Reader, version int16) {
 	m.MemberEpoch = r.Int32()
 	m.HeartbeatIntervalMs = r.Int32()
 	if r.Null8() {
-		m.Assignment = new(ConsumerGroupHeartbeatResponseAssignment)
+		m.Assignment = wire.NewStruct[ConsumerGroupHeartbeatResponseAssignment](r)
 		m.Assignment.read(r, version)
 	} else {
 		m.Assignment = nil

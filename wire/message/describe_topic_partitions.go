@@ -74,7 +74,7 @@ func (m *DescribeTopicPartitionsRequest) read(r *wire.Reader, version int16) {
 	}
 	m.ResponsePartitionLimit = r.Int32()
 	if r.Null8() {
-		m.Cursor = new(DescribeTopicPartitionsRequestCursor)
+		m.Cursor = wire.NewStruct[DescribeTopicPartitionsRequestCursor](r)
 		m.Cursor.read(r, version)
 	} else {
 		m.Cursor = nil
@@ -194,7 +194,7 @@ func (m *DescribeTopicPartitionsResponse) read(r *wire.Reader, version int16) {
 		m.Topics[i].read(r, version)
 	}
 	if r.Null8() {
-		m.NextCursor = new(DescribeTopicPartitionsResponseCursor)
+		m.NextCursor = wire.NewStruct[DescribeTopicPartitionsResponseCursor](r)
 		m.NextCursor.read(r, version)
 	} else {
 		m.NextCursor = nil

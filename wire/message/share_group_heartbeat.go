@@ -144,7 +144,7 @@ func (m *ShareGroupHeartbeatResponse) read(r *wire.Reader, version int16) {
 	m.MemberEpoch = r.Int32()
 	m.HeartbeatIntervalMs = r.Int32()
 	if r.Null8() {
-		m.Assignment = new(ShareGroupHeartbeatResponseAssignment)
+		m.Assignment = wire.NewStruct[ShareGroupHeartbeatResponseAssignment](r)
 		m.Assignment.read(r, version)
 	} else {
 		m.Assignment = nil

@@ -660,7 +660,7 @@ func (m *StreamsGroupDescribeResponseDescribedGroup) read(r *wire.Reader, versio
 	m.GroupEpoch = r.Int32()
 	m.AssignmentEpoch = r.Int32()
 	if r.Null8() {
-		m.Topology = new(StreamsGroupDescribeResponseTopology)
+		m.Topology = wire.NewStruct[StreamsGroupDescribeResponseTopology](r)
 		m.Topology.read(r, version)
 	} else {
 		m.Topology = nil
@@ -672,7 +672,7 @@ func (m *StreamsGroupDescribeResponseDescribedGroup) read(r *wire.Reader, versio
 	m.AuthorizedOperations = r.Int32()
 	if version >= 1 {
 		if r.Null8() {
-			m.TopologyDescription = new(StreamsGroupDescribeResponseTopologyDescription)
+			m.TopologyDescription = wire.NewStruct[StreamsGroupDescribeResponseTopologyDescription](r)
 			m.TopologyDescription.read(r, version)
 		} else {
 			m.TopologyDescription = nil
@@ -836,7 +836,7 @@ func (m *StreamsGroupDescribeResponseMember) read(r *wire.Reader, version int16)
 	m.TopologyEpoch = r.Int32()
 	m.ProcessId = r.StringIn(true)
 	if r.Null8() {
-		m.UserEndpoint = new(StreamsGroupDescribeResponseEndpoint)
+		m.UserEndpoint = wire.NewStruct[StreamsGroupDescribeResponseEndpoint](r)
 		m.UserEndpoint.read(r, version)
 	} else {
 		m.UserEndpoint = nil

@@ -121,7 +121,7 @@ func (m *StreamsGroupHeartbeatRequest) read(r *wire.Reader, version int16) {
 	m.RackId = r.NullableStringIn(true, true)
 	m.RebalanceTimeoutMs = r.Int32()
 	if r.Null8() {
-		m.Topology = new(StreamsGroupHeartbeatRequestTopology)
+		m.Topology = wire.NewStruct[StreamsGroupHeartbeatRequestTopology](r)
 		m.Topology.read(r, version)
 	} else {
 		m.Topology = nil
@@ -140,7 +140,7 @@ func (m *StreamsGroupHeartbeatRequest) read(r *wire.Reader, version int16) {
 	}
 	m.ProcessId = r.NullableStringIn(true, true)
 	if r.Null8() {
-		m.UserEndpoint = new(StreamsGroupHeartbeatRequestEndpoint)
+		m.UserEndpoint = wire.NewStruct[StreamsGroupHeartbeatRequestEndpoint](r)
 		m.UserEndpoint.read(r, version)
 	} else {
 		m.UserEndpoint = nil

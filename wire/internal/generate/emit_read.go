@@ -52,7 +52,7 @@ func (p *printer) readField(m *message, f *field) {
 	case f.array:
 		p.line("%s = r.%ss(%s, %s, %s)", x, method(f.typ), x, flexible, nullable)
 	case f.structure != nil && f.isPointer(m):
-		p.line("if r.%s() {\n%s = new(%s)\n%s.read(r, version)\n} else {\n%s = nil\n}", f.nullMarker(), x, f.elemType(), x, x)
+		p.line("if r.%s() {\n%s = wire.NewStruct[%s](r)\n%s.read(r, version)\n} else {\n%s = nil\n}", f.nullMarker(), x, f.elemType(), x, x)
 	case f.structure != nil:
 		p.line("%s.read(r, version)", x)
 	case f.isBytes():
