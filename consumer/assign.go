@@ -1,0 +1,90 @@
+package consumer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer/machine"
+)
+
+// Add begins to read more partitions, each at its Start, or where that is unset at Config.Start. A partition that is
+// read already is left as it is. It does not block.
+func (c *Consumer) Add(list ...Assignment) error {
+	for _, a := range list {
+		if err := a.valid(); err != nil {
+			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
+		}
+	}
+	if c.driver.Closed() {
+		return ErrClosed
+	}
+	for _, a := range list {
+		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
+	}
+	return nil
+}
+
+// Remove stops reading partitions and forgets their positions. Records of them that were fetched and not handed out
+// are dropped; called from inside the loop, none follows. It does not block.
+func (c *Consumer) Remove(list ...TopicPartition) error {
+	if c.driver.Closed() {
+		return ErrClosed
+	}
+	for _, tp := range list {
+		c.driver.Step(machine.Removed{TopicPartition: tp})
+	}
+	return nil
+}
+
+// Assign makes list all that is read: what is not in it is removed, what is new in it is added, what stays goes on
+// where it is.
+func (c *Consumer) Assign(list ...Assignment) error {
+	for _, a := range list {
+		if err := a.valid(); err != nil {
+			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
+		}
+	}
+	for _, p := range c.driver.Partitions() {
+		if !slices.ContainsFunc(list, func(a Assignment) bool { return a.TopicPartition == p.TopicPartition }) {
+			if err := c.Remove(p.TopicPartition); err != nil {
+				return err
+			}
+		}
+	}
+	return c.Add(list...)
+}
+
+// Unassign removes all partitions.
+func (c *Consumer) Unassign() error { return c.Assign() }
+
+// PartitionState is what the consumer knows of a partition that it reads.
+type PartitionState struct {
+	TopicPartition
+	Position      int64 // offset of the next record to hand out, -1 not known yet
+	LogStart      int64 // first offset of the log when last fetched, -1 not known yet
+	End           int64 // high watermark (read_committed: last stable offset) when last fetched, -1 not known yet
+	Leader        int32 // broker that leads it, -1 unknown
+	Paused        bool
+	Halted        error // why nothing more is read until Seek, nil if it is read
+	BufferedBytes int   // fetched and not handed out yet
+}
+
+// Lag is how many offsets the position is behind the end; -1 while one of them is not known.
+func (p PartitionState) Lag() int64 {
+	if p.Position < 0 || p.End < 0 {
+		return -1
+	}
+	return max(p.End-p.Position, 0)
+}
+
+// Partitions lists what is read, by topic and partition. It does not block.
+func (c *Consumer) Partitions() []PartitionState {
+	list := c.driver.Partitions()
+	out := make([]PartitionState, len(list))
+	for i, p := range list {
+		out[i] = PartitionState{TopicPartition: p.TopicPartition, Position: p.Position.Offset, LogStart: p.Start, End: p.End,
+			Leader: p.Leader, Paused: p.Paused, Halted: p.Halted, BufferedBytes: p.Buffered}
+	}
+	return out
+}

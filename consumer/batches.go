@@ -1,0 +1,121 @@
+package consumer
+
+import (
+	"context"
+	"iter"
+
+	"github.com/ottla-kafka/ottla/wire/compress"
+	"github.com/ottla-kafka/ottla/wire/record"
+)
+
+// Batch is one batch as a producer wrote it and the log holds it. It is a value; it and its records stay valid for
+// ever.
+type Batch struct {
+	Topic         string
+	Partition     int32
+	LeaderEpoch   int32
+	FirstOffset   int64 // of the batch; records below where the reader was sent are left out of Records
+	LastOffset    int64 // of the batch, also when compaction removed its last record
+	Count         int   // records in the batch
+	ProducerID    int64 // -1 none
+	Codec         compress.Codec
+	HighWatermark int64 // of the partition when the batch was fetched
+	TimestampType TimestampType
+	MaxTimestamp  int64 // milliseconds since 1970
+
+	state *batchState
+}
+
+// batchState is what a batch's loops share.
+type batchState struct {
+	it          record.Iterator // not advanced: each loop takes a copy
+	from        int64
+	interceptor []Interceptor
+	err         error
+	next        int64 // behind the last record that could be read
+}
+
+// Records yields the records of the batch, decoding them as the loop goes. It can be called again. A batch whose
+// checksum is right and whose content is not ends early: see Err.
+func (b Batch) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		if b.state == nil {
+			return
+		}
+		it := b.state.it
+		out := Record{Topic: b.Topic, Partition: b.Partition, LeaderEpoch: b.LeaderEpoch, TimestampType: b.TimestampType}
+		var r record.Record
+		next := b.state.from
+		for it.Into(&r) {
+			if r.Offset < b.state.from {
+				continue
+			}
+			next = r.Offset + 1
+			out.Offset, out.TimestampMs, out.Key, out.Value, out.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
+			if len(b.state.interceptor) > 0 {
+				p := out
+				for _, f := range b.state.interceptor {
+					f(&p)
+				}
+				if !yield(p) {
+					return
+				}
+			} else if !yield(out) {
+				return
+			}
+		}
+		if b.state.err = it.Err(); b.state.err != nil {
+			b.state.next = next
+		}
+	}
+}
+
+// Err tells what ended Records early, nil if nothing did. The consumer finds out too: its loop over batches then
+// yields the error, and the partition is halted.
+func (b Batch) Err() error {
+	if b.state == nil {
+		return nil
+	}
+	return b.state.err
+}
+
+// Batches yields whole batches, in order within each partition; errors are as with Records. A batch counts as
+// handed out when it is yielded: the position is behind it then. If Records, Poll or an earlier loop has read a part
+// of a batch, the rest of it comes first.
+func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		if !c.reader.Enter() {
+			yield(Batch{}, ErrBusy)
+			return
+		}
+		defer c.reader.Leave()
+		defer c.reader.Watch(ctx)()
+		for {
+			g, failed, err := c.reader.Next(ctx, true)
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			if failed != nil {
+				if !yield(Batch{Topic: failed.Topic, Partition: failed.Partition, FirstOffset: -1, LastOffset: -1},
+					c.partitionError(failed)) || c.cfg.FailFast {
+					return
+				}
+				continue
+			}
+			h := &g.Header
+			b := Batch{Topic: g.Cell.Topic, Partition: g.Cell.Partition, LeaderEpoch: h.PartitionLeaderEpoch, FirstOffset: h.BaseOffset,
+				LastOffset: h.LastOffset(), Count: int(h.Count), ProducerID: h.ProducerID, Codec: h.Codec(),
+				HighWatermark: g.Chunk.HighWatermark, TimestampType: timestampType(h), MaxTimestamp: h.MaxTimestamp,
+				state: &batchState{it: g.It, from: g.From, interceptor: c.cfg.Interceptors}}
+			g.TookAll(b.LastOffset)
+			more := yield(b, nil)
+			if b.state.err != nil {
+				c.reader.Broken(g, b.state.next, b.state.err)
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
+	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/wire/compress"
+)
+
+// Consumer reads partitions that it is assigned. One goroutine reads at a time, with Records, Batches or Poll; all
+// other methods may be called from any goroutine, also from inside a loop.
+type Consumer struct {
+	cfg    Config
+	cl     *client.Client
+	owned  bool // made by Dial: Close closes the client too
+	driver *fetch.Driver
+	reader *fetch.Reader
+}
+
+// New makes a consumer on a client, which stays the caller's to close, after the consumer. It does no I/O itself:
+// brokers are asked from the consumer's goroutine as soon as there is a partition to read. The error is only ever
+// about the configuration and lists everything that is wrong with it.
+func New(cl *client.Client, opts ...Option) (*Consumer, error) {
+	cfg := DefaultConfig()
+	for _, o := range opts {
+		o(&cfg)
+	}
+	return NewFromConfig(cl, cfg)
+}
+
+// NewFromConfig is New with a Config made by hand or by FromProperties; begin with DefaultConfig, since zero means
+// zero.
+func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
+	if cl == nil {
+		return nil, errors.New("consumer: the client is nil")
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	of := cl.Config()
+	if cfg.APITimeout == 0 {
+		cfg.APITimeout = of.APITimeout
+	}
+	if cfg.Rack == "" {
+		cfg.Rack = of.Rack
+	}
+	c := &Consumer{cfg: cfg, cl: cl}
+	c.driver = fetch.New(fetch.Options{
+		Client: cl, Machine: cfg.machine(of), MinBytes: int32(cfg.MinBytes), ReadCommitted: cfg.Isolation == ReadCommitted,
+		Rack: cfg.Rack, CheckCRC: cfg.CheckCRC, MaxDecompressed: cfg.MaxDecompressed, Decompressor: compress.NewDecompressor(),
+		Notice: c.notice,
+	})
+	c.reader = fetch.NewReader(c.driver)
+	for _, a := range cfg.Assigned {
+		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
+	}
+	return c, nil
+}
+
+// machine is the part of the configuration that decisions depend on.
+func (c *Config) machine(of client.Config) machine.Config {
+	m := machine.Config{
+		MaxBytes: int32(c.MaxBytes), MaxPartitionBytes: int32(c.MaxPartitionBytes), MaxWait: c.MaxWait, Reset: c.Reset,
+		Adopt: c.OnTopicReplaced == Adopt, ReplicaExpiry: of.MetadataMaxAge, APITimeout: c.APITimeout,
+		RetryBackoff: of.RetryBackoff, RetryBackoffMax: of.RetryBackoffMax, Seed: of.Seed,
+	}
+	if m.Seed == 0 {
+		m.Seed = rand.Uint64()
+	}
+	if limit := of.MemoryBudget; limit > 0 {
+		// An answer may take half of the budget at most, so that one can be read while the next one comes.
+		m.MaxBytes = int32(min(int64(m.MaxBytes), max(limit/2, 1)))
+	}
+	return m
+}
+
+// start is where an assignment starts.
+func (c *Consumer) start(a Assignment) Where {
+	if a.Start.IsZero() {
+		return c.cfg.Start
+	}
+	return a.Start
+}
+
+// Dial makes a client for those seeds and a consumer on it; Close closes both. Use client.New and New for anything
+// that needs options of the client.
+func Dial(seeds []string, opts ...Option) (*Consumer, error) {
+	cl, err := client.New(client.Seeds(seeds...))
+	if err != nil {
+		return nil, err
+	}
+	c, err := New(cl, opts...)
+	if err != nil {
+		return nil, errors.Join(err, cl.Close(context.Background()))
+	}
+	c.owned = true
+	return c, nil
+}
+
+// Client is the client that the consumer works with.
+func (c *Consumer) Client() *client.Client { return c.cl }
+
+// Config is a copy of the configuration in use.
+func (c *Consumer) Config() Config { return c.cfg }
+
+// Close ends the consumer: loops and calls under way end with ErrClosed, what was fetched and not handed out is
+// dropped. Nothing is lost by that, since a consumer without a group keeps no position anywhere. Close returns when
+// its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the same.
+func (c *Consumer) Close(ctx context.Context) error {
+	err := c.driver.Close(ctx)
+	if c.owned {
+		err = errors.Join(err, c.cl.Close(ctx))
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
+	"github.com/ottla-kafka/ottla/consumer/machine"
+)
+
+var (
+	// ErrClosed ends every loop and call of a consumer that was closed.
+	ErrClosed = fetch.ErrClosed
+	// ErrBusy is returned when Records, Batches or Poll is called while another of them reads: one goroutine reads,
+	// any may call the other methods.
+	ErrBusy = errors.New("another loop or Poll is reading from this consumer")
+	// ErrNotAssigned is returned for a partition that the consumer does not read.
+	ErrNotAssigned = errors.New("the partition is not assigned to this consumer")
+
+	// ErrTruncated matches a *TruncatedError: the log was cut below what had been read.
+	ErrTruncated = machine.ErrTruncated
+	// ErrOutOfRange matches a *RangeError: the log does not have the offset, and the reset policy is Fail.
+	ErrOutOfRange = machine.ErrOutOfRange
+	// ErrTopicReplaced matches a *ReplacedError: the topic was deleted and created again.
+	ErrTopicReplaced = machine.ErrTopicReplaced
+	// ErrNoPosition means that a partition has no start position, and the reset policy is Fail.
+	ErrNoPosition = machine.ErrNoPosition
+	// ErrCorrupt means that a batch came damaged twice: wrong checksum, lengths, or compression.
+	ErrCorrupt = machine.ErrCorrupt
+	// ErrNoLeader means that metadata names no leader for the partition.
+	ErrNoLeader = machine.ErrNoLeader
+)
+
+// The errors beside the Err values above, for errors.As.
+type (
+	// TruncatedError has the positions before and after a truncation.
+	TruncatedError = machine.TruncatedError
+	// RangeError has the offset that was not there and the bounds of the log.
+	RangeError = machine.RangeError
+	// ReplacedError has the ids of the old and the new topic.
+	ReplacedError = machine.ReplacedError
+)
+
+// partitionError dresses an error of one partition.
+func (c *Consumer) partitionError(f *fetch.Failed) error {
+	e := &client.OpError{Op: "Fetch", Topic: f.Topic, Partition: f.Partition, Attempts: f.Attempts, Elapsed: f.Elapsed, Err: f.Err}
+	if f.Broker >= 0 {
+		e.Broker = fmt.Sprintf("broker %d", f.Broker)
+		if n, ok := c.cl.Topology().Brokers[f.Broker]; ok {
+			e.Broker = fmt.Sprintf("broker %d (%s)", n.ID, n.Addr())
+		}
+	}
+	switch {
+	case errors.Is(f.Err, ErrCorrupt):
+		e.Hint = "the same bytes came twice, so the broker's copy is damaged; Seek behind it to go on, or set check.crcs=false to read it as it is"
+	case f.Halted:
+		e.Hint = "nothing more is read from this partition until Seek"
+	case errors.Is(f.Err, ErrNoLeader):
+		e.Hint = "it is tried further; see whether the topic exists and its brokers are up"
+	default:
+		e.Hint = "it is tried further"
+	}
+	return e
+}

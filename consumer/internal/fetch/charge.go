@@ -1,0 +1,40 @@
+package fetch
+
+import (
+	"sync/atomic"
+
+	"github.com/ottla-kafka/ottla/client"
+)
+
+// charge is what one answer holds of the client's memory budget. Its chunks share it; the last one that is left
+// behind gives it back. What the application keeps of the records afterwards is its own affair.
+type charge struct {
+	budget *client.Budget
+	bytes  int64
+	users  atomic.Int32
+}
+
+// settle turns what was reserved for an answer into what it took. Nothing can make an answer wait that is here
+// already: what goes beyond the reservation is charged if there is room, and tolerated if not. That is at most
+// the rest of one batch, which brokers send whole.
+func settle(b *client.Budget, reserved, size int64) *charge {
+	switch {
+	case size < reserved:
+		b.Release(reserved - size)
+		reserved = size
+	case size > reserved && b.TryAcquire(size-reserved):
+		reserved = size
+	}
+	c := &charge{budget: b, bytes: reserved}
+	c.users.Store(1)
+	return c
+}
+
+func (c *charge) use() { c.users.Add(1) }
+
+// leave gives up one use.
+func (c *charge) leave() {
+	if c.users.Add(-1) == 0 {
+		c.budget.Release(c.bytes)
+	}
+}

@@ -1,0 +1,276 @@
+package fetch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/wire/compress"
+)
+
+// Options are what a Driver needs to know beside what the machine does.
+type Options struct {
+	Client          *client.Client
+	Machine         machine.Config
+	MinBytes        int32
+	ReadCommitted   bool
+	Rack            string
+	CheckCRC        bool
+	MaxDecompressed int // of one batch, in bytes
+	Decompressor    *compress.Decompressor
+	// Notice is told what happens, in order, from the driver's goroutine; it must not block. May be nil.
+	Notice func(machine.Notice)
+}
+
+// Driver owns a machine and everything that is done about its decisions. Its methods may be called from any
+// goroutine and do not block, except Close.
+type Driver struct {
+	opts   Options
+	cl     *client.Client
+	budget *client.Budget
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	stop   func()         // of the topology subscription
+	group  sync.WaitGroup // the planning goroutine, and one for each fetch that waits for memory
+
+	wake  chan struct{} // one slot: the planning goroutine has something to do
+	ready chan struct{} // one slot: the reader has something to look at
+
+	mu      sync.Mutex // held for steps of the machine and short list work, never across anything that waits
+	machine *machine.Fetcher
+	cells   map[machine.TopicPartition]*Cell
+	queue   []item // for the reader, in order
+	todo    machine.Effects
+	closed  bool
+}
+
+// item is one delivery on its way to the reader, or one that the reader gave back half read.
+type item struct {
+	cell *Cell
+	machine.Delivery
+	reading *Reading
+}
+
+// New starts a driver: one goroutine, which Close ends.
+func New(o Options) *Driver {
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Driver{
+		opts: o, cl: o.Client, budget: o.Client.Budget(), ctx: ctx, cancel: cancel,
+		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1),
+		machine: machine.New(o.Machine), cells: map[machine.TopicPartition]*Cell{},
+	}
+	d.group.Go(d.run) // ends with d.ctx
+	d.stop = d.cl.OnTopology(func(t *client.Topology) { d.Step(machine.TopologyChanged{View: view{t}}) })
+	return d
+}
+
+// Step takes an event to the machine. What it decides takes effect before Step returns as far as the reader is
+// concerned (a sought partition hands out nothing old any more); requests follow from the driver's goroutine.
+func (d *Driver) Step(ev machine.Event) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	wake, ready := d.step(ev)
+	d.mu.Unlock()
+	if wake {
+		signal(d.wake)
+	}
+	if ready {
+		signal(d.ready)
+	}
+}
+
+// step is Step with d.mu held.
+func (d *Driver) step(ev machine.Event) (wake, ready bool) {
+	switch ev := ev.(type) {
+	case machine.Added:
+		if d.cells[ev.TopicPartition] == nil {
+			d.cells[ev.TopicPartition] = newCell(ev.TopicPartition)
+		}
+	case machine.Sought:
+		if c := d.cells[ev.TopicPartition]; c != nil {
+			c.setPosition(machine.Position{Offset: -1, Epoch: -1}) // until the machine knows better
+			c.err = nil
+		}
+	case machine.Paused:
+		if c := d.cells[ev.TopicPartition]; c != nil {
+			c.setPaused(true)
+		}
+	case machine.Resumed:
+		if c := d.cells[ev.TopicPartition]; c != nil {
+			c.setPaused(false)
+			ready = true // what it has buffered may be handed out again
+		}
+	}
+	eff := d.machine.Step(time.Now(), ev)
+	if len(eff.Voided) > 0 {
+		d.void(eff.Voided)
+	}
+	for _, del := range eff.Deliver {
+		ready = d.deliver(del) || ready
+	}
+	if gone, ok := ev.(machine.Removed); ok && d.cells[gone.TopicPartition] != nil {
+		delete(d.cells, gone.TopicPartition)
+		d.cl.Meter().ForgetLag(gone.Topic, gone.Partition)
+	}
+	return d.keep(&eff), ready
+}
+
+// keep puts what is to be sent or told onto the list of the driver's goroutine.
+func (d *Driver) keep(eff *machine.Effects) bool {
+	t := &d.todo
+	t.Notices = append(t.Notices, eff.Notices...)
+	t.Track = append(t.Track, eff.Track...)
+	t.Untrack = append(t.Untrack, eff.Untrack...)
+	t.Leaders = append(t.Leaders, eff.Leaders...)
+	t.Lookups = append(t.Lookups, eff.Lookups...)
+	t.Fetches = append(t.Fetches, eff.Fetches...)
+	t.Refresh = t.Refresh || eff.Refresh
+	t.Wake = t.Wake || eff.Wake
+	return t.Wake || t.Refresh || len(t.Notices)+len(t.Track)+len(t.Untrack)+len(t.Leaders)+len(t.Lookups)+len(t.Fetches) > 0
+}
+
+// void makes the reader drop what is void, and drops it from the queue now, so that its memory is free.
+func (d *Driver) void(list []machine.Voided) {
+	for _, v := range list {
+		if c := d.cells[v.TopicPartition]; c != nil {
+			c.void(v.Generation)
+		}
+	}
+	kept := d.queue[:0]
+	for _, it := range d.queue {
+		if it.cell.stale(it.Generation) {
+			d.drop(it)
+			continue
+		}
+		kept = append(kept, it)
+	}
+	clear(d.queue[len(kept):])
+	d.queue = kept
+}
+
+// drop forgets a delivery that nobody will read.
+func (d *Driver) drop(it item) {
+	it.cell.leave(it.Generation)
+	if it.Chunk != nil {
+		it.Chunk.Owner.(*charge).leave()
+	}
+}
+
+// deliver queues a delivery. A move without anything in front of it takes effect at once, so that Position knows
+// of it without anybody reading.
+func (d *Driver) deliver(del machine.Delivery) (ready bool) {
+	c := d.cells[del.TopicPartition]
+	if c == nil {
+		return false
+	}
+	if del.Moved != nil && c.pending == 0 {
+		c.setPosition(*del.Moved)
+		return false
+	}
+	if del.Failure != nil {
+		d.cl.Meter().FetchErrors.Add(1)
+		if del.Failure.Halted {
+			c.err = del.Failure.Err
+		}
+	} else {
+		c.err = nil
+	}
+	if del.Chunk != nil {
+		del.Chunk.Owner.(*charge).use()
+		c.end, c.start = del.Chunk.HighWatermark, del.Chunk.LogStart
+		if d.opts.ReadCommitted && del.Chunk.LastStable >= 0 {
+			c.end = del.Chunk.LastStable
+		}
+	}
+	c.pending++
+	d.queue = append(d.queue, item{cell: c, Delivery: del})
+	return true
+}
+
+// run plans whenever something changed, and does what is to be done. It is the only goroutine that calls the
+// client and the application's Notice.
+func (d *Driver) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		d.mu.Lock()
+		if d.closed {
+			d.mu.Unlock()
+			return
+		}
+		d.todo.Wake = false
+		d.step(machine.Woke{})
+		todo := d.todo
+		d.todo = machine.Effects{Wake: todo.Wake}
+		due := d.machine.Deadline()
+		ready := len(d.queue) > 0
+		d.mu.Unlock()
+		if ready {
+			signal(d.ready)
+		}
+		d.carryOut(&todo)
+		wait := time.Hour
+		if !due.IsZero() {
+			wait = max(time.Until(due), 0)
+		}
+		timer.Reset(wait)
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-d.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// Close stops everything. Answers still on their way are dropped when they come; sessions are given back without
+// waiting. It returns when the driver's goroutines are gone or ctx ends.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	if !d.closed {
+		d.step(machine.Closed{})
+		d.closed = true
+		todo := d.todo
+		d.todo = machine.Effects{}
+		topics := d.queue
+		d.queue = nil
+		for _, it := range topics {
+			d.drop(it)
+		}
+		for tp := range d.cells {
+			d.cl.Meter().ForgetLag(tp.Topic, tp.Partition)
+		}
+		d.mu.Unlock()
+		d.cancel()
+		d.stop()
+		todo.Lookups, todo.Leaders, todo.Refresh = nil, nil, false
+		d.carryOut(&todo)
+		signal(d.ready)
+	} else {
+		d.mu.Unlock()
+	}
+	done := make(chan struct{})
+	go func() { d.group.Wait(); close(done) }() // ends with the group, which d.cancel ended
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Closed tells whether Close was called.
+func (d *Driver) Closed() bool { return d.ctx.Err() != nil }
+
+// signal fills a one-slot channel.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
