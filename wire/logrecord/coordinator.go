@@ -90,7 +90,10 @@ func ReadKey(log Log, b []byte) (Record, error) {
 	if key == nil {
 		return nil, fmt.Errorf("logrecord: record of type %d in %s: %w", apiKey, log, ErrUnknownType)
 	}
-	return key, key.ReadFrom(r, keyVersion)
+	if err := key.ReadFrom(r, keyVersion); err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // ReadValue reads the value of the record whose key has the given type, and returns it with its version. A tombstone's
@@ -108,5 +111,8 @@ func ReadValue(log Log, apiKey int16, b []byte) (Record, int16, error) {
 	if value == nil {
 		return nil, 0, fmt.Errorf("logrecord: record of type %d in %s: %w", apiKey, log, ErrUnknownType)
 	}
-	return value, version, value.ReadFrom(r, version)
+	if err := value.ReadFrom(r, version); err != nil {
+		return nil, 0, err
+	}
+	return value, version, nil
 }
