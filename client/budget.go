@@ -65,6 +65,17 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	return nil // granted at the same moment
 }
 
+// Charge takes n bytes without asking, beyond the limit if need be: for memory that is needed to go on at all
+// (a batch larger than was asked for). Whoever comes next waits the longer.
+func (b *Budget) Charge(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += n
+}
+
+// Limit is the most that may be held; zero or less means no limit.
+func (b *Budget) Limit() int64 { return b.limit }
+
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) {
 	b.mu.Lock()

@@ -52,6 +52,9 @@ type Call struct {
 	// When it passes after the request was written, the connection is closed, because the answers behind it
 	// cannot be had otherwise.
 	Timeout time.Duration
+	// MaxResponse is how large an answer the request allows, in bytes, zero if unknown: up to it the answer gets
+	// its buffer in one piece, beyond it the buffer grows with what arrives.
+	MaxResponse int
 	// NoResponse is set for requests the broker does not answer (produce with acks=0). Done then runs when the
 	// socket has taken the bytes.
 	NoResponse bool
@@ -64,7 +67,16 @@ type Call struct {
 	state callState
 }
 
-type callState struct{}
+// callState is what the link knows of a call between Issue and Done.
+type callState struct {
+	deadline    time.Time
+	correlation int32
+	version     int16
+	refs        bool   // the socket reads from the caller's buffers
+	size        int    // on the wire
+	write       uint64 // the number of the write it was in
+	start       int64  // where in that write it began
+}
 
 // Reply is the outcome of a Call.
 type Reply struct {

@@ -2,13 +2,15 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client/machine"
 	"github.com/ottla-kafka/ottla/client/sasl"
 	"github.com/ottla-kafka/ottla/wire"
-	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // The picture of the cluster; see package machine.
@@ -28,19 +30,88 @@ type (
 // Client is a connection to a cluster, shared by any number of producers, consumers and administrators. All
 // methods may be called from any goroutine.
 type Client struct {
-	cfg    Config
-	log    *slog.Logger
-	meter  Meter
-	budget *Budget
+	cfg        Config
+	log        *slog.Logger
+	tls        *tls.Config // nil without TLS
+	writeLimit time.Duration
+	meter      Meter
+	budget     *Budget
+
+	life   lifetime
+	ctx    context.Context // of the client's own goroutines; ends with Close
+	cancel context.CancelFunc
+
+	meta   metadata
+	coords coordinators
+
+	linksMu sync.RWMutex
+	links   map[linkKey]*link
+
+	randMu sync.Mutex
+	rand   machine.Rand
 }
 
 // New makes a client. It does no I/O: the first connection is opened by the first call that needs one. The
 // error is only ever about the configuration and lists everything that is wrong with it.
-func New(opts ...Option) (*Client, error) { return nil, nil }
+func New(opts ...Option) (*Client, error) {
+	cfg := DefaultConfig()
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&cfg)
+		}
+	}
+	return NewFrom(cfg)
+}
+
+// NewFrom makes a client of a finished configuration.
+func NewFrom(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, log: cfg.Logger, budget: NewBudget(cfg.MemoryBudget), links: make(map[linkKey]*link)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Security.UsesTLS() {
+		c.tls = cfg.TLS
+		if c.tls == nil {
+			built, err := cfg.SSL.Build()
+			if err != nil {
+				return nil, err
+			}
+			c.tls = built
+		}
+	}
+	c.writeLimit = min(cfg.WriteTimeout, cfg.RequestTimeout)
+	seed := cfg.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	c.rand = machine.NewRand(seed)
+	c.life.gone = make(chan struct{})
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.meta.init(c)
+	c.coords.nodes = make(map[coordKey]int32)
+	for _, w := range cfg.Lint() {
+		c.log.Warn("kafka: configuration: " + w)
+	}
+	return c, nil
+}
 
 // Close ends every connection and goroutine of the client. Calls under way end with ErrClosed. It returns
 // when all goroutines are gone, or with context.Cause(ctx) when ctx ends first. Further calls do the same.
-func (c *Client) Close(ctx context.Context) error { return nil }
+func (c *Client) Close(ctx context.Context) error {
+	if c.life.close() {
+		c.cancel()
+		for _, l := range c.allLinks() {
+			l.close()
+		}
+	}
+	return c.life.wait(ctx)
+}
+
+// Closed is closed when Close has been called.
+func (c *Client) closing() <-chan struct{} { return c.ctx.Done() }
 
 // Config is a copy of the configuration in use.
 func (c *Client) Config() Config { return c.cfg }
@@ -48,56 +119,113 @@ func (c *Client) Config() Config { return c.cfg }
 // Logger is the configured logger, never nil.
 func (c *Client) Logger() *slog.Logger { return c.log }
 
-// Topology is the newest picture of the cluster; empty, never nil, before the first answer.
-func (c *Client) Topology() *Topology { return nil }
-
-// AwaitTopics adds the topics to those the client keeps track of and waits until metadata knows each with all
-// its leaders. It ends early with the error of a topic that waiting cannot help (not authorized, invalid name),
-// and at ctx's end with an *OpError that names a topic that is still missing and why.
-func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, error) {
-	return nil, nil
-}
-
-// AddTopics adds topics to those the client keeps track of and asks for them soon. It does not block.
-func (c *Client) AddTopics(names ...string) {}
-
-// RemoveTopics undoes one AddTopics of each name.
-func (c *Client) RemoveTopics(names ...string) {}
-
-// RefreshMetadata asks for new metadata soon; many requests become one, and attempts keep retry.backoff.ms
-// apart. It does not block.
-func (c *Client) RefreshMetadata() {}
-
-// OnTopology calls f with the present topology if there is one and then after each change, in order, from one
-// goroutine. f must not block. stop ends it; a call under way may still finish afterwards.
-func (c *Client) OnTopology(f func(*Topology)) (stop func()) { return func() {} }
-
-// LearnLeader takes the hint of a produce or fetch answer (KIP-951): the leader and epoch of a partition, and
-// where the brokers named in the hint are. Older epochs than the known one are ignored.
-func (c *Client) LearnLeader(topicID wire.UUID, partition, leader, epoch int32, endpoints []Node) {}
-
 // Issue sends one request to one broker, once. It does not block: the outcome goes to call.Done. Calls of one
 // broker and purpose are written in the order in which they are issued, and pipelined.
-func (c *Client) Issue(broker int32, p Purpose, call *Call) {}
+func (c *Client) Issue(broker int32, p Purpose, call *Call) {
+	l := c.link(broker, p)
+	if l == nil {
+		l = c.newLink(broker, p) // only to word the error
+		if _, err := c.addrOf(broker); err != nil {
+			l.refuse(call, err)
+			return
+		}
+		l.refuse(call, ErrClosed)
+		return
+	}
+	l.issue(call)
+}
 
-// Request sends a request to the broker the target stands for and gives its answer. It finds that broker, tries
-// again after retriable errors (connection, leader, coordinator or controller moved, broker loading) with
-// retry.backoff.ms, and ends at the end of ctx or after default.api.timeout.ms. An error code at the top of the
-// answer is looked at for that, and returned beside the answer when it remains.
-func (c *Client) Request(ctx context.Context, to Target, req message.Request) (message.Response, error) {
-	return nil, nil
+// link finds or makes the link; nil when the broker is not known or the client is closed.
+func (c *Client) link(broker int32, p Purpose) *link {
+	key := linkKey{broker, p}
+	c.linksMu.RLock()
+	l := c.links[key]
+	c.linksMu.RUnlock()
+	if l != nil {
+		return l
+	}
+	if _, err := c.addrOf(broker); err != nil || c.ctx.Err() != nil {
+		return nil
+	}
+	c.linksMu.Lock()
+	defer c.linksMu.Unlock()
+	if l = c.links[key]; l == nil && c.ctx.Err() == nil {
+		l = c.newLink(broker, p)
+		c.links[key] = l
+	}
+	return l
+}
+
+func (c *Client) allLinks() []*link {
+	c.linksMu.RLock()
+	defer c.linksMu.RUnlock()
+	out := make([]*link, 0, len(c.links))
+	for _, l := range c.links {
+		out = append(out, l)
+	}
+	return out
+}
+
+// existing is the link if there is one.
+func (c *Client) existing(broker int32, p Purpose) *link {
+	c.linksMu.RLock()
+	defer c.linksMu.RUnlock()
+	return c.links[linkKey{broker, p}]
+}
+
+// adoptSeeds gives the links to seeds the ids that metadata has for their addresses, so that there are not two
+// connections to one broker. A seed that is no broker's address (a load balancer, another name of a host) is
+// retired: from now on there are better addresses.
+func (c *Client) adoptSeeds(top *Topology) {
+	byAddr := make(map[string]int32, len(top.Brokers))
+	for id, n := range top.Brokers {
+		byAddr[n.Addr()] = id
+	}
+	var retired []*link
+	c.linksMu.Lock()
+	for i, seed := range c.cfg.Seeds {
+		for p := range Purpose(purposes) {
+			l := c.links[linkKey{machine.SeedID(i), p}]
+			if l == nil {
+				continue
+			}
+			id, known := byAddr[seed]
+			if known && c.links[linkKey{id, p}] == nil {
+				delete(c.links, linkKey{machine.SeedID(i), p})
+				c.links[linkKey{id, p}] = l
+				l.mu.Lock()
+				l.broker = id
+				l.mu.Unlock()
+			} else {
+				retired = append(retired, l)
+			}
+		}
+	}
+	c.linksMu.Unlock()
+	for _, l := range retired {
+		l.retire()
+	}
 }
 
 // Throttle mutes the connection of a broker and purpose for d, as an answer's throttle_time_ms asks (KIP-219).
 // The client does it by itself for answers that begin with that field, which are nearly all; a producer calls
 // it, because a produce answer has the field at its end.
-func (c *Client) Throttle(broker int32, p Purpose, key wire.Key, d time.Duration) {}
-
-// Coordinators finds the coordinators of several groups or transactional ids with as few requests as the broker
-// allows (one from FindCoordinator version 4 on). The error of a single key is in errs.
-func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ...string) (nodes map[string]Node, errs map[string]error, err error) {
-	return nil, nil, nil
+func (c *Client) Throttle(broker int32, p Purpose, key wire.Key, d time.Duration) {
+	if l := c.existing(broker, p); l != nil && d > 0 {
+		l.throttled(time.Now(), key, d)
+	}
 }
 
-// ForgetCoordinator drops what the client knows of a coordinator, after an answer that says it moved.
-func (c *Client) ForgetCoordinator(kind CoordinatorKind, key string) {}
+// jittered draws a wait.
+func (c *Client) jittered(b machine.Backoff, failures int) time.Duration {
+	c.randMu.Lock()
+	defer c.randMu.Unlock()
+	return b.After(failures, &c.rand)
+}
+
+// shortened is 85 to 95 % of a login's lifetime, as Kafka's clients take it.
+func (c *Client) shortened(life time.Duration) time.Duration {
+	c.randMu.Lock()
+	defer c.randMu.Unlock()
+	return time.Duration(float64(life) * (0.85 + 0.10*c.rand.Float64()))
+}

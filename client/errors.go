@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ottla-kafka/ottla/client/machine"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
@@ -86,16 +87,21 @@ func Retriable(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, final := range []error{ErrClosed, ErrAuth, ErrWrongCluster, ErrUnsupportedVersion, context.Canceled} {
+	var unresolved *errUnresolved
+	var stranger *machine.FrameError
+	if errors.As(err, &unresolved) || errors.As(err, &stranger) && stranger.Stranger != machine.Unknown {
+		return false
+	}
+	for _, final := range []error{ErrClosed, ErrAuth, ErrTLS, ErrWrongCluster, ErrUnsupportedVersion, context.Canceled} {
 		if errors.Is(err, final) {
 			return false
 		}
 	}
 	var code errcode.Code
 	if errors.As(err, &code) {
-		return code.Retriable()
+		return code.Retriable() || code == errcode.RebootstrapRequired
 	}
-	for _, passing := range []error{ErrTimeout, ErrDisconnected, ErrQueueFull, ErrUnknownBroker, ErrUnknownTopic,
+	for _, passing := range []error{ErrTimeout, ErrDisconnected, ErrQueueFull, ErrUnknownBroker, ErrUnknownTopic, ErrProtocol,
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, passing) {
 			return true

@@ -1,6 +1,9 @@
 package client
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // CoordinatorKind is the key type of FindCoordinator.
 type CoordinatorKind int8
@@ -44,6 +47,9 @@ type Target struct {
 	partition int32
 	coord     CoordinatorKind
 	key       string
+	timeout   time.Duration
+
+	minVersion, maxVersion int16
 }
 
 // AnyBroker is whichever broker there is already a connection to, else any.
@@ -67,6 +73,13 @@ func Coordinator(kind CoordinatorKind, key string) Target {
 
 // Via is the same target over the connection of another purpose.
 func (t Target) Via(p Purpose) Target { t.purpose = p; return t }
+
+// Within is the same target with another limit for each attempt than request.timeout.ms, for requests the broker
+// holds back (JoinGroup for the rebalance timeout, CreateTopics with a timeout of its own).
+func (t Target) Within(d time.Duration) Target { t.timeout = d; return t }
+
+// Versions is the same target with the request's version bounded; zero for most means the latest stable one.
+func (t Target) Versions(least, most int16) Target { t.minVersion, t.maxVersion = least, most; return t }
 
 // String names the target for errors and logs.
 func (t Target) String() string {

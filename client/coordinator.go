@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+)
+
+// maxCoordinators bounds the cache; beyond it the cache starts anew, which costs one look-up for each key in use.
+const maxCoordinators = 10_000
+
+type coordKey struct {
+	kind CoordinatorKind
+	key  string
+}
+
+// coordinators is what the client knows of coordinators.
+type coordinators struct {
+	mu    sync.Mutex
+	nodes map[coordKey]int32
+}
+
+func (k *coordinators) get(kind CoordinatorKind, key string) (int32, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, ok := k.nodes[coordKey{kind, key}]
+	return id, ok
+}
+
+func (k *coordinators) put(kind CoordinatorKind, key string, id int32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.nodes) >= maxCoordinators {
+		clear(k.nodes)
+	}
+	k.nodes[coordKey{kind, key}] = id
+}
+
+// ForgetCoordinator drops what the client knows of a coordinator, after an answer that says it moved.
+func (c *Client) ForgetCoordinator(kind CoordinatorKind, key string) {
+	c.coords.mu.Lock()
+	defer c.coords.mu.Unlock()
+	delete(c.coords.nodes, coordKey{kind, key})
+}
+
+// coordinator is the broker id of one coordinator, from the cache or by one look-up. Its errors are retriable
+// while the coordinator is being elected or loads.
+func (c *Client) coordinator(ctx context.Context, kind CoordinatorKind, key string) (int32, error) {
+	if id, ok := c.coords.get(kind, key); ok {
+		if _, err := c.addrOf(id); err == nil {
+			return id, nil
+		}
+	}
+	nodes, errs, err := c.Coordinators(ctx, kind, key)
+	if err != nil {
+		return -1, err
+	}
+	if err := errs[key]; err != nil {
+		return -1, err
+	}
+	id := nodes[key].ID
+	// The answer names an address too, but connections follow metadata alone: one place that says where a broker is.
+	if _, err := c.addrOf(id); err != nil {
+		c.RefreshMetadata()
+		return -1, err
+	}
+	return id, nil
+}
+
+// Coordinators finds the coordinators of several groups or transactional ids with as few requests as the broker
+// allows (one from FindCoordinator version 4 on). The error of a single key is in errs.
+func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ...string) (nodes map[string]Node, errs map[string]error, err error) {
+	nodes, errs = make(map[string]Node, len(keys)), make(map[string]error)
+	if len(keys) == 0 {
+		return nodes, errs, nil
+	}
+	for rest := keys; len(rest) > 0; {
+		resp, version, err := c.findCoordinators(ctx, kind, rest)
+		if err != nil {
+			return nil, nil, err
+		}
+		if version < 4 { // one key at a time
+			c.found(kind, rest[0], resp.NodeId, resp.Host, resp.Port, resp.ErrorCode, resp.ErrorMessage, nodes, errs)
+			rest = rest[1:]
+			continue
+		}
+		for i := range resp.Coordinators {
+			a := &resp.Coordinators[i]
+			c.found(kind, a.Key, a.NodeId, a.Host, a.Port, a.ErrorCode, a.ErrorMessage, nodes, errs)
+		}
+		rest = nil
+	}
+	for _, key := range keys {
+		if _, ok := nodes[key]; !ok && errs[key] == nil {
+			errs[key] = fmt.Errorf("%w: the answer does not name %q", errcode.CoordinatorNotAvailable, key)
+		}
+	}
+	return nodes, errs, nil
+}
+
+func (c *Client) found(kind CoordinatorKind, key string, id int32, host string, port int32, code int16, text *string, nodes map[string]Node, errs map[string]error) {
+	if code := errcode.Code(code); code != errcode.None {
+		err := error(code)
+		if text != nil && *text != "" {
+			err = fmt.Errorf("%w: %s", code, *text)
+		}
+		errs[key] = &OpError{Op: "FindCoordinator", Partition: -1, Attempts: 1, Err: fmt.Errorf("%s coordinator of %q: %w", kind, key, err)}
+		return
+	}
+	nodes[key] = Node{ID: id, Host: host, Port: port}
+	c.coords.put(kind, key, id)
+}
+
+// findCoordinators asks any broker once. It is not Client.Request because the shape of the request depends on the
+// version, which is known only when it is written.
+func (c *Client) findCoordinators(ctx context.Context, kind CoordinatorKind, keys []string) (*message.FindCoordinatorResponse, int16, error) {
+	broker, err := c.anyBroker(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	call := &Call{Key: wire.KeyFindCoordinator}
+	if kind != GroupCoordinator {
+		call.MinVersion = 1
+	}
+	call.Append = func(dst []byte, version int16) ([]byte, error) {
+		req := message.NewFindCoordinatorRequest()
+		req.KeyType = int8(kind)
+		if version >= 4 {
+			req.CoordinatorKeys = keys
+		} else {
+			req.CoordinatorKey = keys[0]
+		}
+		return req.AppendTo(dst, version)
+	}
+	done := make(chan Reply, 1)
+	call.Done = func(r Reply) { done <- r }
+	c.Issue(broker, Metadata, call)
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return nil, 0, r.Err
+		}
+		resp := new(message.FindCoordinatorResponse)
+		if err := resp.ReadFrom(wire.NewReader(r.Body), r.Version); err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
+		return resp, r.Version, nil
+	case <-ctx.Done():
+		return nil, 0, context.Cause(ctx)
+	}
+}

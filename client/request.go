@@ -1,0 +1,210 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client/machine"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+)
+
+// Request sends a request to the broker the target stands for and gives its answer. It finds that broker, tries
+// again after retriable errors (connection, leader, coordinator or controller moved, broker loading) with
+// retry.backoff.ms, and ends at the end of ctx or after default.api.timeout.ms. An error code at the top of the
+// answer, or one inside that says the wrong broker was asked, is looked at for that; one that remains is returned
+// beside the answer.
+func (c *Client) Request(ctx context.Context, to Target, req message.Request) (message.Response, error) {
+	bound := max(c.cfg.APITimeout, to.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("%w within default.api.timeout.ms (%s)", ErrTimeout, bound))
+	defer cancel()
+	began, backoff := time.Now(), machine.Backoff{First: c.cfg.RetryBackoff, Most: c.cfg.RetryBackoffMax}
+	var resp message.Response
+	for attempt := 1; ; attempt++ {
+		broker, err := c.resolve(ctx, to)
+		if err == nil {
+			resp, err = c.attempt(ctx, broker, to, req)
+		}
+		if err == nil {
+			return resp, nil
+		}
+		if !Retriable(err) || ctx.Err() != nil {
+			return resp, c.requestError(ctx, to, req, err, attempt, time.Since(began))
+		}
+		c.learnFrom(to, broker, err)
+		c.meter.requestRetries.Add(1)
+		c.log.Debug("kafka: trying again", "request", req.Key().String(), "to", to.String(), "attempt", attempt, "error", err)
+		if !c.sleep(ctx, c.jittered(backoff, attempt)) {
+			return resp, c.requestError(ctx, to, req, err, attempt, time.Since(began))
+		}
+	}
+}
+
+// sleep waits unless ctx or the client ends first.
+func (c *Client) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-c.closing():
+	}
+	return false
+}
+
+// requestError puts attempts and time into the error, and the end of ctx beside the last cause.
+func (c *Client) requestError(ctx context.Context, to Target, req message.Request, err error, attempts int, elapsed time.Duration) error {
+	out := &OpError{Op: req.Key().String(), Topic: to.topic, Partition: -1, Attempts: attempts, Elapsed: elapsed, Err: err, Hint: hintOf(err)}
+	if to.kind == toLeader {
+		out.Partition = to.partition
+	}
+	var inner *OpError
+	if errors.As(err, &inner) {
+		out.Broker = inner.Broker
+		if inner.Op == out.Op {
+			out.Err = inner.Err
+		}
+	}
+	if c.ctx.Err() != nil {
+		out.Err = ErrClosed
+		return out
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(out.Err, cause) {
+		out.Err = fmt.Errorf("%w; the last attempt said: %w", cause, out.Err)
+	}
+	return out
+}
+
+// attempt is one try at one broker.
+func (c *Client) attempt(ctx context.Context, broker int32, to Target, req message.Request) (message.Response, error) {
+	timeout := to.timeout
+	if timeout <= 0 {
+		timeout = c.cfg.RequestTimeout
+	}
+	if d, ok := ctx.Deadline(); ok {
+		timeout = max(min(timeout, time.Until(d)), time.Millisecond)
+	}
+	done := make(chan Reply, 1)
+	c.Issue(broker, to.purpose, &Call{Key: req.Key(), MinVersion: to.minVersion, MaxVersion: to.maxVersion, Append: req.AppendTo,
+		Timeout: timeout, Done: func(r Reply) { done <- r }})
+	var reply Reply
+	select {
+	case reply = <-done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx) // the answer, if one comes, is dropped by the link
+	}
+	if reply.Err != nil {
+		return nil, reply.Err
+	}
+	resp := req.NewResponse()
+	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {
+		return nil, &OpError{Op: req.Key().String(), Broker: c.brokerName(broker), Partition: -1, Attempts: 1, Err: fmt.Errorf("%w: %w", ErrProtocol, err)}
+	}
+	if code := answerCode(resp); code != errcode.None {
+		return resp, &OpError{Op: req.Key().String(), Broker: c.brokerName(broker), Partition: -1, Attempts: 1, Err: code}
+	}
+	return resp, nil
+}
+
+func (c *Client) brokerName(id int32) string {
+	addr, err := c.addrOf(id)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("broker %d", id)
+	case id < 0:
+		return "seed " + addr
+	}
+	return fmt.Sprintf("broker %d (%s)", id, addr)
+}
+
+// learnFrom gives up what an error shows to be out of date.
+func (c *Client) learnFrom(to Target, broker int32, err error) {
+	var code errcode.Code
+	isCode := errors.As(err, &code)
+	if to.kind == toCoordinator && (!isCode || code == errcode.NotCoordinator || code == errcode.CoordinatorNotAvailable) {
+		c.ForgetCoordinator(to.coord, to.key)
+	}
+	if !isCode || code.InvalidMetadata() || code == errcode.NotController || code == errcode.RebootstrapRequired {
+		c.RefreshMetadata()
+	}
+}
+
+// resolve finds the broker a target stands for at present.
+func (c *Client) resolve(ctx context.Context, to Target) (int32, error) {
+	switch to.kind {
+	case toController:
+		top, err := c.awaitMetadata(ctx, func(t *Topology) bool { _, ok := t.Brokers[t.Controller]; return ok }, "no controller is known")
+		if err != nil {
+			return -1, err
+		}
+		return top.Controller, nil
+	case toBroker:
+		top, err := c.awaitMetadata(ctx, func(t *Topology) bool { return !t.At.IsZero() }, "no broker has answered")
+		if err != nil {
+			return -1, err
+		}
+		if _, ok := top.Brokers[to.broker]; !ok {
+			return -1, fmt.Errorf("%w: %d", ErrUnknownBroker, to.broker)
+		}
+		return to.broker, nil
+	case toLeader:
+		return c.leader(ctx, to)
+	case toCoordinator:
+		return c.coordinator(ctx, to.coord, to.key)
+	}
+	return c.anyBroker(ctx)
+}
+
+func (c *Client) leader(ctx context.Context, to Target) (int32, error) {
+	if leader, _, ok := c.Topology().Leader(to.topic, to.partition); ok {
+		return leader, nil
+	}
+	top, err := c.AwaitTopics(ctx, to.topic)
+	if err != nil && top == nil {
+		return -1, err
+	}
+	leader, _, ok := top.Leader(to.topic, to.partition)
+	if !ok {
+		n := 0
+		if t := top.Topic(to.topic); t != nil {
+			n = len(t.Partitions)
+		}
+		return -1, fmt.Errorf("%w: topic %q has %d partitions, there is no partition %d", errcode.UnknownTopicOrPartition, to.topic, n, to.partition)
+	}
+	return leader, nil
+}
+
+// anyBroker prefers a broker a metadata connection is open to, the one with the least under way, then any known
+// one that is not in its back-off.
+func (c *Client) anyBroker(ctx context.Context) (int32, error) {
+	best, load := int32(0), -1
+	for _, id := range c.metadataConnections() {
+		if l := c.existing(id, Metadata); l != nil {
+			if up, n := l.connected(); up && (load < 0 || n < load) {
+				best, load = id, n
+			}
+		}
+	}
+	if load >= 0 {
+		return best, nil
+	}
+	top, err := c.awaitMetadata(ctx, func(t *Topology) bool { return !t.At.IsZero() }, "no broker has answered")
+	if err != nil {
+		return -1, err
+	}
+	nodes := top.Nodes()
+	c.randMu.Lock()
+	first := c.rand.Intn(len(nodes))
+	c.randMu.Unlock()
+	for i := range nodes {
+		id := nodes[(first+i)%len(nodes)].ID
+		if l := c.existing(id, Metadata); l == nil || !l.resting(time.Now()) {
+			return id, nil
+		}
+	}
+	return nodes[first].ID, nil
+}
