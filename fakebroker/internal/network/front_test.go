@@ -331,7 +331,7 @@ func TestSplicesGoOutInPlace(t *testing.T) {
 	h := &handlerFunc{handle: func(x *Exchange) {
 		x.Complete(spliced{head: []byte("headtail"), splices: []Splice{
 			{At: 4, Bytes: [][]byte{[]byte("-a-"), []byte("b-")}},
-			{At: 4, File: FileRegion{File: file, Pos: 5, N: 900_000}},
+			{At: 4, File: FileRegion{File: file, Descriptor: file, Pos: 5, N: 900_000}},
 			{At: 8, Bytes: [][]byte{[]byte("!")}},
 		}})
 	}}

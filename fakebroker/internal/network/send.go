@@ -12,10 +12,16 @@ import (
 
 // A FileRegion is N stored bytes of an open file, from Pos.
 type FileRegion struct {
-	File io.ReaderAt // sendfile is used when it also has SyscallConn, as *os.File does
+	File io.ReaderAt
 	Pos  int64
 	N    int
+	// Descriptor, when set, is the same file for the kernel: sendfile is used where the connection is plain TCP.
+	Descriptor syscall.Conn
 }
+
+// A Releaser is an Answer that holds something, an open file for instance. Release runs once, on the connection's
+// goroutine, when the answer was written or could not be.
+type Releaser interface{ Release() }
 
 // keepOutput is how large an encoding buffer a connection keeps between answers.
 const keepOutput = 64 << 10
@@ -45,6 +51,9 @@ func newSender(conn net.Conn, timeout time.Duration) sender {
 
 // send encodes and writes one answer as a frame and returns its size.
 func (s *sender) send(a Answer) (int, error) {
+	if held, ok := a.(Releaser); ok {
+		defer held.Release()
+	}
 	buf, splices, err := a.AppendTo(append(s.buf[:0], 0, 0, 0, 0))
 	if err != nil {
 		return 0, fmt.Errorf("encode answer: %w", err)
@@ -142,12 +151,10 @@ func (s *sender) deadline() {
 
 // sendFile sends a file region: from the page cache to the socket where the kernel can, by copying otherwise.
 func (s *sender) sendFile(r FileRegion) error {
-	if s.tcp != nil {
-		if file, ok := r.File.(syscall.Conn); ok {
-			done, err := s.kernelSend(file, r)
-			if done || err != nil {
-				return err
-			}
+	if s.tcp != nil && r.Descriptor != nil {
+		done, err := s.kernelSend(r)
+		if done || err != nil {
+			return err
 		}
 	}
 	if s.copyBuf == nil {

@@ -12,8 +12,8 @@ import (
 //
 // The file's descriptor is held by Control for one call at a time: a segment that is closed meanwhile gives an error,
 // never another file's bytes.
-func (s *sender) kernelSend(file syscall.Conn, r FileRegion) (done bool, err error) {
-	from, err := file.SyscallConn()
+func (s *sender) kernelSend(r FileRegion) (done bool, err error) {
+	from, err := r.Descriptor.SyscallConn()
 	if err != nil {
 		return false, nil
 	}

@@ -98,6 +98,16 @@ func (p *Purgatory[K]) Check(key K) int {
 	return satisfied
 }
 
+// Cancel takes an operation out; if it had not ended, Done never runs.
+func (p *Purgatory[K]) Cancel(op *Operation) {
+	op.mu.Lock()
+	if !op.ended {
+		op.finish()
+	}
+	op.mu.Unlock()
+	p.remove(op)
+}
+
 // Len returns how many operations wait.
 func (p *Purgatory[K]) Len() int {
 	p.mu.Lock()

@@ -67,6 +67,18 @@ func TestDeadlineEndsTheWait(t *testing.T) {
 	})
 }
 
+func TestCancelledOperationIsForgotten(t *testing.T) {
+	p := New[int]()
+	w := newWaiter()
+	p.Watch(&w.op, time.Hour, 1)
+	p.Cancel(&w.op)
+	w.ready.Store(true)
+	require.Zero(t, p.Check(1))
+	p.Close()
+	require.Zero(t, w.ends.Load())
+	require.Empty(t, p.waiting)
+}
+
 func TestCloseEndsAllAndStaysClosed(t *testing.T) {
 	p := New[int]()
 	a, b := newWaiter(), newWaiter()

@@ -4,6 +4,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/fault"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/network"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -11,8 +12,8 @@ import (
 
 // A Request is one decoded request on its way through a handler.
 //
-// Body aliases the connection's read buffer and, for hot APIs, is itself reused: a handler may keep it only until it
-// has responded.
+// Request and Body are reused by the connection, and Body's bytes alias its read buffer: a handler may keep them only
+// until it has responded.
 type Request struct {
 	Key           wire.Key
 	Version       int16
@@ -25,15 +26,17 @@ type Request struct {
 	RemoteAddr net.Addr  // peer
 	Received   time.Time // when the last byte had come: limits of the request (max.wait, timeout) start here
 
-	x      *network.Exchange
-	broker *Broker
-	fate   injected // what a fault rule wants done with the answer
+	x       *network.Exchange
+	session *session
+	outcome fault.Outcome // what a fault rule wants done with it
+	answer  messageAnswer
 }
 
 // Respond answers the request. Exactly one Respond, RespondRaw, NoResponse or Close per request, from any goroutine, now
 // or later; it never blocks.
 func (r *Request) Respond(resp message.Response) {
-	r.finish(&messageAnswer{key: r.Key, version: r.Version, correlationID: r.CorrelationID, body: resp})
+	r.answer = messageAnswer{key: r.Key, version: r.Version, correlationID: r.CorrelationID, body: resp}
+	r.finish(&r.answer)
 }
 
 // RespondRaw answers with an Answer that writes header and body itself: fetch, whose records are not copied.

@@ -1,0 +1,249 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/purgatory"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/record"
+)
+
+// handleProduce appends one batch to each partition of the request.
+//
+// The checks come in Apache Kafka's order: transactional batches (for the whole request), then for each partition
+// topic, partition, the batch's outer form, acks, leadership, in-sync replicas, and last what the log itself checks.
+// With acks=all the answer waits until the high watermark has passed what was appended.
+func handleProduce(b *Broker, r *Request) {
+	req := r.Body.(*message.ProduceRequest)
+	resp := &r.session.produced
+	resp.ThrottleTimeMs, resp.NodeEndpoints = 0, nil
+	resp.Responses = resized(resp.Responses, len(req.TopicData))
+	refused := b.refusesTransactional(req)
+	var waits []produceWait
+	failed := errcode.None
+	for i := range req.TopicData {
+		td := &req.TopicData[i]
+		out := &resp.Responses[i]
+		out.Name, out.TopicId = td.Name, td.TopicId
+		out.PartitionResponses = resized(out.PartitionResponses, len(td.PartitionData))
+		t, unknown := b.produceTopic(r, td)
+		for j := range td.PartitionData {
+			pd, pr := &td.PartitionData[j], &out.PartitionResponses[j]
+			pr.SetDefaults()
+			pr.Index, pr.BaseOffset = pd.Index, -1
+			if pd.Records == nil {
+				// Apache Kafka's handler fails on null records and the client never hears of it; so it is here.
+				b.neverAnswer(r, errors.New("Produce with null records"))
+				return
+			}
+			code := refused
+			if code == errcode.None {
+				code = unknown
+			}
+			if code == errcode.None && t != nil {
+				code = r.outcome.For(t.name)
+			}
+			if code == errcode.None {
+				var w produceWait
+				w, code = b.producePartition(r, req.Acks, t, pd, pr)
+				if code == errcode.None && req.Acks == -1 {
+					waits = append(waits, w)
+				}
+			}
+			if pr.ErrorCode = int16(code); code != errcode.None {
+				failed = code
+				b.hintLeader(r, resp, t, pd.Index, pr)
+			}
+		}
+	}
+	switch {
+	case req.Acks == 0 && failed != errcode.None:
+		r.Close(fmt.Errorf("Produce with acks=0 failed with %s, and closing is the only way to say so", failed.Name()))
+	case req.Acks == 0:
+		r.NoResponse()
+	default:
+		b.awaitReplicas(r, resp, waits, time.Duration(req.TimeoutMs)*time.Millisecond)
+	}
+}
+
+// refusesTransactional refuses transactional batches: nobody can have begun a transaction here.
+func (b *Broker) refusesTransactional(req *message.ProduceRequest) errcode.Code {
+	for i := range req.TopicData {
+		for j := range req.TopicData[i].PartitionData {
+			h, err := record.ParseHeader(req.TopicData[i].PartitionData[j].Records)
+			if err != nil || !h.Transactional() {
+				continue
+			}
+			if req.TransactionalId == nil {
+				return errcode.TransactionalIdAuthorizationFailed
+			}
+			return errcode.InvalidTxnState
+		}
+	}
+	return errcode.None
+}
+
+func (b *Broker) produceTopic(r *Request, td *message.TopicProduceData) (*topic, errcode.Code) {
+	if r.Version < 13 {
+		if t := b.table.named(td.Name); t != nil {
+			return t, errcode.None
+		}
+		return nil, errcode.UnknownTopicOrPartition
+	}
+	if t := b.table.identified(td.TopicId); t != nil {
+		return t, errcode.None
+	}
+	return nil, errcode.UnknownTopicId
+}
+
+// producePartition appends to one partition and fills in its answer but for the error code.
+func (b *Broker) producePartition(r *Request, acks int16, t *topic, pd *message.PartitionProduceData, pr *message.PartitionProduceResponse) (produceWait, errcode.Code) {
+	if t.partition(pd.Index) == nil {
+		return produceWait{}, errcode.UnknownTopicOrPartition
+	}
+	if err := storage.ValidateProduce(pd.Records, r.Version); err != nil {
+		return produceWait{}, storage.CodeOf(err)
+	}
+	if acks < -1 || acks > 1 {
+		return produceWait{}, errcode.InvalidRequiredAcks
+	}
+	if image.Internal(t.name) && (r.ClientID == nil || *r.ClientID != "__admin_client") {
+		return produceWait{}, errcode.InvalidTopicException
+	}
+	p, code := b.leads(t, pd.Index)
+	if code != errcode.None {
+		return produceWait{}, code
+	}
+	state := p.state.Load()
+	if acks == -1 && state.inSync < p.minInSync(state) {
+		return produceWait{}, errcode.NotEnoughReplicas
+	}
+	info, err := p.log.AppendAsLeader(pd.Records, state.leaderEpoch, storage.FromClient, time.Now())
+	pr.LogStartOffset = info.LogStartOffset
+	if err != nil {
+		return produceWait{}, b.refuseBatch(t, pr, err)
+	}
+	pr.BaseOffset, pr.LogAppendTimeMs = info.FirstOffset, info.LogAppendTime
+	if !info.Duplicate {
+		p.advance(info.Bytes)
+		b.waiting.Check(p)
+	}
+	return produceWait{p: p, offset: info.LastOffset + 1, epoch: state.leaderEpoch, result: pr}, errcode.None
+}
+
+// refuseBatch turns a log's refusal into an answer. Only refusals that name records have a text for the client.
+func (b *Broker) refuseBatch(t *topic, pr *message.PartitionProduceResponse, err error) errcode.Code {
+	var refusal *storage.Error
+	if errors.As(err, &refusal) && len(refusal.Records) > 0 {
+		pr.RecordErrors = make([]message.BatchIndexAndErrorMessage, len(refusal.Records))
+		for i, re := range refusal.Records {
+			pr.RecordErrors[i] = message.BatchIndexAndErrorMessage{BatchIndex: re.BatchIndex, BatchIndexErrorMessage: &re.Message}
+		}
+		pr.ErrorMessage = &refusal.Message
+	}
+	code := storage.CodeOf(err)
+	if code == errcode.KafkaStorageError {
+		b.log.Error("append failed", "topic", t.name, "partition", pr.Index, "err", err)
+	} else {
+		b.log.Debug("batch refused", "topic", t.name, "partition", pr.Index, "err", err)
+	}
+	return code
+}
+
+// minInSync is the effective min.insync.replicas: never more than there are replicas.
+func (p *partition) minInSync(s *partitionState) int {
+	return min(p.topic.config.Load().minInSyncReplicas, len(s.replicas))
+}
+
+// A produceWait is one partition whose batch has to be replicated before the producer hears of it.
+type produceWait struct {
+	p      *partition
+	offset int64 // the high watermark that is waited for
+	epoch  int32 // leader epoch of the append
+	result *message.PartitionProduceResponse
+}
+
+// reached reports whether the wait is over, with which code.
+func (w *produceWait) reached() (bool, errcode.Code) {
+	switch s := w.p.state.Load(); {
+	case w.p.gone.Load():
+		return true, errcode.UnknownTopicOrPartition
+	case s.leaderEpoch != w.epoch:
+		return true, errcode.NotLeaderOrFollower
+	case w.p.log.HighWatermark() < w.offset:
+		return false, errcode.None
+	case s.inSync < w.p.minInSync(s):
+		return true, errcode.NotEnoughReplicasAfterAppend
+	}
+	return true, errcode.None
+}
+
+// awaitReplicas responds when every wait is over or the request's timeout has passed.
+func (b *Broker) awaitReplicas(r *Request, resp *message.ProduceResponse, waits []produceWait, timeout time.Duration) {
+	all := func() bool {
+		for i := range waits {
+			if over, _ := waits[i].reached(); !over {
+				return false
+			}
+		}
+		return true
+	}
+	if all() { // always so on one node; no operation has to be made
+		settle(waits)
+		r.Respond(resp)
+		return
+	}
+	keys := make([]*partition, len(waits))
+	for i := range waits {
+		keys[i] = waits[i].p
+	}
+	b.waiting.Watch(&purgatory.Operation{Try: all, Done: func(purgatory.Outcome) {
+		settle(waits)
+		r.Respond(resp)
+	}}, timeout-time.Since(r.Received), keys...)
+}
+
+func settle(waits []produceWait) {
+	for i := range waits {
+		over, code := waits[i].reached()
+		if !over {
+			code = errcode.RequestTimedOut
+		}
+		if code != errcode.None {
+			waits[i].result.ErrorCode = int16(code)
+		}
+	}
+}
+
+// hintLeader adds the current leader and where to find it (KIP-951) to an answer that says this is not it.
+func (b *Broker) hintLeader(r *Request, resp *message.ProduceResponse, t *topic, index int32, pr *message.PartitionProduceResponse) {
+	if r.Version < 10 || errcode.Code(pr.ErrorCode) != errcode.NotLeaderOrFollower {
+		return
+	}
+	leader, epoch, node := b.currentLeader(r.Listener, t, index)
+	pr.CurrentLeader.LeaderId, pr.CurrentLeader.LeaderEpoch = leader, epoch
+	if node == nil {
+		return
+	}
+	for i := range resp.NodeEndpoints {
+		if resp.NodeEndpoints[i].NodeId == leader {
+			return
+		}
+	}
+	resp.NodeEndpoints = append(resp.NodeEndpoints, message.ProduceResponseNodeEndpoint{
+		NodeId: leader, Host: node.host, Port: node.port, Rack: node.rack,
+	})
+}
+
+// resized returns s with n elements, reusing its memory; elements keep what they had.
+func resized[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]T, n)
+}
