@@ -15,17 +15,16 @@ type charge struct {
 }
 
 // settle turns what was reserved for an answer into what it took. Nothing can make an answer wait that is here
-// already: what goes beyond the reservation is charged if there is room, and tolerated if not. That is at most
-// the rest of one batch, which brokers send whole.
+// already, so what goes beyond the reservation overdraws the budget. That is at most the rest of one batch, which
+// brokers send whole.
 func settle(b *client.Budget, reserved, size int64) *charge {
 	switch {
 	case size < reserved:
 		b.Release(reserved - size)
-		reserved = size
-	case size > reserved && b.TryAcquire(size-reserved):
-		reserved = size
+	case size > reserved:
+		b.Charge(size - reserved)
 	}
-	c := &charge{budget: b, bytes: reserved}
+	c := &charge{budget: b, bytes: size}
 	c.users.Store(1)
 	return c
 }

@@ -85,6 +85,8 @@ func (d *Driver) issue(f *machine.Fetch, reserve int64) {
 	call := &client.Call{
 		Key: wire.KeyFetch, Append: d.appendFetch(f), Timeout: d.cl.Config().RequestTimeout + f.MaxWait,
 		Done: func(r client.Reply) { d.answered(f, reserve, r) },
+		// The limit counts records; what is around them takes some dozens of bytes for each partition.
+		MaxResponse: int(f.MaxBytes) + 4096 + 256*len(f.Parts),
 	}
 	if !f.ByID {
 		call.MaxVersion = 12 // the last that names topics

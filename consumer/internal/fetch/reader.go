@@ -149,9 +149,10 @@ func (r *Reader) openBatch() {
 	g.open, g.Header = true, g.It.Header()
 	g.Cell.epoch.Store(g.Header.PartitionLeaderEpoch)
 	r.d.cl.Meter().FetchedRecords.Add(int64(g.Header.Count))
-	// The application's own goroutine must not wait for memory that only it can free, so a decompressed batch is
-	// charged if there is room and tolerated if not; max.decompressed.batch.bytes bounds it either way.
-	if n := int64(cap(g.It.Decompressed())); n > 0 && r.d.budget.TryAcquire(n) {
+	// The application's own goroutine must not wait for memory that only it can free, so a decompressed batch may
+	// overdraw the budget; fetches then wait the longer. max.decompressed.batch.bytes bounds it.
+	if n := int64(cap(g.It.Decompressed())); n > 0 {
+		r.d.budget.Charge(n)
 		g.plain = n
 	}
 }
