@@ -1,0 +1,198 @@
+// Package buffer holds a producer's memory: the account behind buffer.memory, and the chunks that batches are
+// written into.
+//
+// A chunk is charged from Get to Put. Whoever finds the account empty waits in line, so that a large record is
+// not starved by small ones. Chunks come in powers of two from 1 KiB to 1 MiB and are kept for reuse; larger ones
+// are made to measure and left to the garbage collector.
+package buffer
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+const (
+	minBits = 10 // 1 KiB
+	maxBits = 20 // 1 MiB
+)
+
+// ErrClosed ends waits on a closed Memory.
+var ErrClosed = errors.New("buffer: closed")
+
+// Memory is one account. All methods may be called from any goroutine.
+type Memory struct {
+	mu      sync.Mutex
+	limit   int
+	used    int // charged
+	idle    int // in free, not charged; used + idle stays within the limit
+	free    [maxBits - minBits + 1][][]byte
+	waiters []*waiter
+	closed  bool
+
+	// Poison overwrites chunks that come back, so that a test sees who still reads them.
+	Poison bool
+	// Changed, when set, is told about every change of what is charged.
+	Changed func(delta int)
+}
+
+type waiter struct {
+	n     int
+	chunk []byte
+	ready chan struct{} // closed when chunk is set, or when the account is closed
+}
+
+// New opens an account for limit bytes.
+func New(limit int) *Memory { return &Memory{limit: limit} }
+
+// SizeFor is the size of the chunk that Get(n) gives.
+func SizeFor(n int) int {
+	if n > 1<<maxBits {
+		return (n + 4095) &^ 4095
+	}
+	return 1 << max(minBits, bits.Len(uint(n-1)))
+}
+
+// Get gives a chunk of SizeFor(n) bytes, or nil when it would have to wait.
+func (m *Memory) Get(n int) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiters) > 0 || !m.fits(SizeFor(n)) {
+		return nil
+	}
+	return m.take(SizeFor(n))
+}
+
+// Force gives a chunk even if the account is overdrawn by it. It is for bytes that replace others about to be put back.
+func (m *Memory) Force(n int) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.take(SizeFor(n))
+}
+
+// Wait is Get that waits, until ctx ends.
+func (m *Memory) Wait(ctx context.Context, n int) ([]byte, error) {
+	n = SizeFor(n)
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if len(m.waiters) == 0 && m.fits(n) {
+		defer m.mu.Unlock()
+		return m.take(n), nil
+	}
+	w := &waiter{n: n, ready: make(chan struct{})}
+	m.waiters = append(m.waiters, w)
+	m.mu.Unlock()
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.chunk != nil {
+		return w.chunk, nil // also when both happened
+	}
+	if i := slices.Index(m.waiters, w); i >= 0 {
+		m.waiters = slices.Delete(m.waiters, i, i+1)
+		m.serve() // the one behind may fit
+		return nil, context.Cause(ctx)
+	}
+	return nil, ErrClosed
+}
+
+// Put takes a chunk back.
+func (m *Memory) Put(chunk []byte) {
+	if cap(chunk) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := cap(chunk)
+	chunk = chunk[:n]
+	if m.Poison {
+		for i := range chunk {
+			chunk[i] = 0xDB
+		}
+	}
+	m.charge(-n)
+	if n <= 1<<maxBits && m.used+m.idle+n <= m.limit {
+		c := bits.Len(uint(n)) - 1 - minBits
+		m.free[c] = append(m.free[c], chunk[:0])
+		m.idle += n
+	}
+	m.serve()
+}
+
+// Used is what is charged, and the limit.
+func (m *Memory) Used() (used, limit int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used, m.limit
+}
+
+// Waiting reports whether anybody waits.
+func (m *Memory) Waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiters) > 0
+}
+
+// Close ends all waits. Chunks may still come back.
+func (m *Memory) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, w := range m.waiters {
+		close(w.ready)
+	}
+	m.waiters = nil
+	m.free = [len(m.free)][][]byte{}
+	m.idle = 0
+}
+
+// fits: a chunk larger than the whole account is given out when nothing else is, since it never could be otherwise.
+func (m *Memory) fits(n int) bool { return m.used+n <= m.limit || m.used == 0 }
+
+func (m *Memory) charge(n int) {
+	m.used += n
+	if m.Changed != nil {
+		m.Changed(n)
+	}
+}
+
+// take charges n bytes, which is a chunk size, and finds or makes the chunk.
+func (m *Memory) take(n int) []byte {
+	m.charge(n)
+	if n <= 1<<maxBits {
+		c := bits.Len(uint(n)) - 1 - minBits
+		if l := len(m.free[c]); l > 0 {
+			chunk := m.free[c][l-1] // the newest: it is likely still in the cache
+			m.free[c] = m.free[c][:l-1]
+			m.idle -= n
+			return chunk
+		}
+	}
+	for c := len(m.free) - 1; m.used+m.idle > m.limit && c >= 0; {
+		if l := len(m.free[c]); l > 0 {
+			m.idle -= cap(m.free[c][l-1])
+			m.free[c][l-1] = nil
+			m.free[c] = m.free[c][:l-1]
+			continue
+		}
+		c--
+	}
+	return make([]byte, 0, n)
+}
+
+func (m *Memory) serve() {
+	for len(m.waiters) > 0 && m.fits(m.waiters[0].n) {
+		w := m.waiters[0]
+		m.waiters = slices.Delete(m.waiters, 0, 1)
+		w.chunk = m.take(w.n)
+		close(w.ready)
+	}
+}

@@ -1,0 +1,236 @@
+package producer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/producer/machine"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/compress"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+)
+
+// request carries a machine.Request over a connection. It is reused with it, so issuing does not allocate.
+type request struct {
+	p     *Producer
+	m     *machine.Request
+	call  client.Call
+	reply client.Reply
+	sent  time.Time
+}
+
+// The versions of Produce this package writes: 3 is the first with magic 2 batches, 7 the first that takes zstd, 13
+// the first with topic ids instead of names.
+const (
+	minVersion  = 3
+	zstdVersion = 7
+	idVersion   = 13
+)
+
+// send issues a request. Its batches are put in the order of their topics first, which the machine does not mind.
+func (l *loop) send(mr *machine.Request) {
+	r, _ := mr.Owner.(*request)
+	if r == nil {
+		r = &request{p: l.p, m: mr}
+		mr.Owner = r
+		r.call.AppendVec = r.appendTo
+		r.call.Done = r.done
+	}
+	p := l.p
+	r.call.Key = wire.KeyProduce
+	r.call.MinVersion, r.call.MaxVersion = minVersion, idVersion
+	if p.cfg.Compression == compress.Zstd {
+		r.call.MinVersion = zstdVersion
+	}
+	mixed := false
+	first := topicOf(mr.Batches[0])
+	for _, mb := range mr.Batches {
+		t := topicOf(mb)
+		mixed = mixed || t != first
+		if t.id.Load().IsZero() {
+			r.call.MaxVersion = idVersion - 1
+		}
+		if mb.Attempts > 1 {
+			p.meter.SendRetries.Add(int64(mb.Count))
+		}
+		mb.Owner.(*batch).part.blocked.Store(0)
+	}
+	if mixed {
+		slices.SortStableFunc(mr.Batches, func(a, b *machine.Batch) int { return topicOf(a).number - topicOf(b).number })
+	}
+	r.call.Timeout = p.cfg.RequestTimeout
+	r.call.NoResponse = p.cfg.Acks == AcksNone
+	p.cl.Issue(mr.Broker, client.Produce, &r.call)
+}
+
+func topicOf(mb *machine.Batch) *topic { return mb.Owner.(*batch).part.topic }
+
+// appendTo writes the body of a ProduceRequest, with the batches where they are. It runs on the connection's
+// goroutine, and checksums the batches there.
+//
+//	transactional id (null), acks, timeout, [ name or id, [ partition, records ] ]
+//
+// Compact lengths and empty tag sections from version 9 on.
+func (r *request) appendTo(v *client.Vec, version int16) error {
+	flexible := version >= 9
+	batches := r.m.Batches
+	if flexible {
+		v.B = wire.AppendCompactNullableString(v.B, nil)
+	} else {
+		v.B = wire.AppendNullableString(v.B, nil)
+	}
+	v.B = wire.AppendInt16(v.B, int16(r.p.cfg.Acks))
+	v.B = wire.AppendInt32(v.B, int32(r.p.cfg.RequestTimeout/time.Millisecond))
+	topics := 0
+	for i := range batches {
+		if i == 0 || topicOf(batches[i]) != topicOf(batches[i-1]) {
+			topics++
+		}
+	}
+	v.B = appendLen(v.B, flexible, topics)
+	for i := 0; i < len(batches); {
+		t := topicOf(batches[i])
+		end := i + 1
+		for end < len(batches) && topicOf(batches[end]) == t {
+			end++
+		}
+		switch {
+		case version >= idVersion:
+			v.B = wire.AppendUUID(v.B, *t.id.Load())
+		case flexible:
+			v.B = wire.AppendCompactString(v.B, t.name)
+		default:
+			v.B = wire.AppendString(v.B, t.name)
+		}
+		v.B = appendLen(v.B, flexible, end-i)
+		for ; i < end; i++ {
+			b := batches[i].Owner.(*batch)
+			bytes := b.bytes(false)
+			v.B = wire.AppendInt32(v.B, b.part.index)
+			if flexible {
+				v.B = wire.AppendUvarint(v.B, uint32(len(bytes)+1))
+				v.Ref(bytes)
+				v.B = append(v.B, 0)
+			} else {
+				v.B = wire.AppendInt32(v.B, int32(len(bytes)))
+				v.Ref(bytes)
+			}
+		}
+		if flexible {
+			v.B = append(v.B, 0)
+		}
+	}
+	if flexible {
+		v.B = append(v.B, 0)
+	}
+	return nil
+}
+
+func appendLen(b []byte, flexible bool, n int) []byte {
+	if flexible {
+		return wire.AppendCompactArrayLen(b, n)
+	}
+	return wire.AppendArrayLen(b, n)
+}
+
+// done is the call's end; see client.Call.
+func (r *request) done(reply client.Reply) {
+	r.reply = reply
+	r.p.loop.replied(r)
+}
+
+// response is the decoder's scratch.
+type response struct {
+	msg    message.ProduceResponse
+	reader wire.Reader
+}
+
+// decode fills in what the machine wants to know, and passes hints of new leaders on to the client.
+func (r *request) decode(s *response) {
+	m := r.m
+	m.Results = slices.Grow(m.Results[:0], len(m.Batches))[:len(m.Batches)]
+	if r.reply.Err != nil {
+		m.Err, m.Written = r.reply.Err, r.reply.Written
+		m.Fatal = !client.Retriable(m.Err)
+		return
+	}
+	r.p.meter.SendLatency.Add(r.reply.Latency)
+	if r.call.NoResponse {
+		return
+	}
+	s.reader.Reset(r.reply.Body)
+	err := s.msg.ReadFrom(&s.reader, r.reply.Version)
+	r.reply.Body = nil
+	if err != nil {
+		m.Err, m.Written = err, true
+		return
+	}
+	for i := range m.Results {
+		m.Results[i] = machine.Result{Missing: true, BaseOffset: -1, AppendTime: -1, StartOffset: -1}
+	}
+	next := 0 // the answer is nearly always in the order of the request
+	for i := range s.msg.Responses {
+		t := &s.msg.Responses[i]
+		for j := range t.PartitionResponses {
+			pr := &t.PartitionResponses[j]
+			at := r.find(next, t, pr.Index)
+			if at < 0 {
+				continue // a partition we did not ask about
+			}
+			next = at + 1
+			m.Results[at] = resultOf(pr)
+			if hint := pr.CurrentLeader; hint.LeaderId >= 0 {
+				r.learn(topicOf(m.Batches[at]), pr, s.msg.NodeEndpoints)
+			}
+		}
+	}
+	if ms := s.msg.ThrottleTimeMs; ms > 0 {
+		r.p.cl.Throttle(m.Broker, client.Produce, wire.KeyProduce, time.Duration(ms)*time.Millisecond)
+	}
+}
+
+// find is the index of the batch an answer is about, -1 if there is none.
+func (r *request) find(next int, t *message.TopicProduceResponse, index int32) int {
+	for n := range r.m.Batches {
+		at := (next + n) % len(r.m.Batches)
+		pt := r.m.Batches[at].Owner.(*batch).part
+		if pt.index != index {
+			continue
+		}
+		if r.reply.Version >= idVersion && *pt.topic.id.Load() == t.TopicId || r.reply.Version < idVersion && pt.topic.name == t.Name {
+			return at
+		}
+	}
+	return -1
+}
+
+func resultOf(pr *message.PartitionProduceResponse) machine.Result {
+	res := machine.Result{
+		Code: errcode.Code(pr.ErrorCode), BaseOffset: pr.BaseOffset, AppendTime: pr.LogAppendTimeMs, StartOffset: pr.LogStartOffset,
+	}
+	if pr.ErrorCode == 0 {
+		return res
+	}
+	res.Message = text(pr.ErrorMessage)
+	for _, e := range pr.RecordErrors {
+		res.Records = append(res.Records, machine.RecordError{Index: e.BatchIndex, Message: text(e.BatchIndexErrorMessage)})
+	}
+	return res
+}
+
+func (r *request) learn(t *topic, pr *message.PartitionProduceResponse, endpoints []message.ProduceResponseNodeEndpoint) {
+	nodes := make([]client.Node, 0, len(endpoints))
+	for _, e := range endpoints {
+		nodes = append(nodes, client.Node{ID: e.NodeId, Host: e.Host, Port: e.Port, Rack: text(e.Rack)})
+	}
+	r.p.cl.LearnLeader(*t.id.Load(), pr.Index, pr.CurrentLeader.LeaderId, pr.CurrentLeader.LeaderEpoch, nodes)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
