@@ -56,3 +56,13 @@ func CodeOf(err error) errcode.Code {
 func refuse(code errcode.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// errClosed is what a log answers after Close.
+func errClosed(p TopicPartition) error {
+	return refuse(errcode.KafkaStorageError, "the log of %s is closed", p)
+}
+
+// errDeleted is what a log answers after it was deleted.
+func errDeleted(p TopicPartition) error {
+	return refuse(errcode.UnknownTopicOrPartition, "the log of %s has been deleted", p)
+}
