@@ -40,7 +40,7 @@ var notThrottleFirst = map[wire.Key]bool{
 	wire.KeyCreateDelegationToken: true, wire.KeyRenewDelegationToken: true, wire.KeyExpireDelegationToken: true,
 	wire.KeyDescribeDelegationToken: true, wire.KeyOffsetDelete: true, wire.KeyWriteTxnMarkers: true,
 	wire.KeyVote: true, wire.KeyBeginQuorumEpoch: true, wire.KeyEndQuorumEpoch: true, wire.KeyDescribeQuorum: true,
-	wire.KeyEnvelope: true,
+	wire.KeyEnvelope:                  true,
 	wire.KeyInitializeShareGroupState: true, wire.KeyReadShareGroupState: true, wire.KeyWriteShareGroupState: true,
 	wire.KeyDeleteShareGroupState: true, wire.KeyReadShareGroupStateSummary: true,
 }

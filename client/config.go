@@ -55,7 +55,7 @@ type Config struct {
 	// RetryBackoff and its maximum space attempts of one request (retry.backoff.ms 100 ms, .max.ms 1 s).
 	RetryBackoff, RetryBackoffMax time.Duration
 	// MaxIdle is how long a connection may carry nothing before it is closed; zero or less keeps it
-	// (connections.max.idle.ms, 300 s).
+	// (connections.max.idle.ms, 540 s; a Java admin client has 300 s).
 	MaxIdle time.Duration
 
 	// MetadataMaxAge is how old metadata may get without any error (metadata.max.age.ms, 300 s).
@@ -92,6 +92,7 @@ type Config struct {
 
 	problems []error // what options could not do; New reports them with the rest
 	warnings []string
+	noLogin  bool // sasl.mechanism was named, but no credentials
 }
 
 // DefaultConfig is Apache Kafka 4.x's configuration of a client. Where a default differs from Kafka's, the
@@ -110,7 +111,7 @@ func DefaultConfig() Config {
 		ReconnectBackoffMax: time.Second,
 		RetryBackoff:        100 * time.Millisecond,
 		RetryBackoffMax:     time.Second,
-		MaxIdle:             300 * time.Second,
+		MaxIdle:             540 * time.Second,
 		MetadataMaxAge:      300 * time.Second,
 		Rebootstrap:         true,
 		RebootstrapTrigger:  300 * time.Second,

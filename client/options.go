@@ -60,7 +60,7 @@ func TLS(config *tls.Config) Option {
 // SASL logs in on every connection.
 func SASL(mechanism sasl.Mechanism) Option {
 	return func(c *Config) {
-		c.SASL = mechanism
+		c.SASL, c.noLogin = mechanism, false
 		c.Security = security(c.Security.UsesTLS(), mechanism != nil)
 	}
 }

@@ -69,6 +69,9 @@ func (b binding[C]) apply(key, value string) (bool, error) {
 	if p.Apply != nil {
 		return true, p.Apply(b.target, strings.TrimSpace(value))
 	}
+	if p.Default == "(null)" && strings.TrimSpace(value) == "" {
+		return true, nil
+	}
 	for _, fine := range append([]string{p.Default}, p.Accept...) {
 		if strings.EqualFold(strings.TrimSpace(value), fine) {
 			return true, nil

@@ -79,7 +79,10 @@ func (t Target) Via(p Purpose) Target { t.purpose = p; return t }
 func (t Target) Within(d time.Duration) Target { t.timeout = d; return t }
 
 // Versions is the same target with the request's version bounded; zero for most means the latest stable one.
-func (t Target) Versions(least, most int16) Target { t.minVersion, t.maxVersion = least, most; return t }
+func (t Target) Versions(least, most int16) Target {
+	t.minVersion, t.maxVersion = least, most
+	return t
+}
 
 // String names the target for errors and logs.
 func (t Target) String() string {

@@ -107,6 +107,9 @@ func (c *Config) validateSecurity(bad func(key, value, format string, args ...an
 	if c.Security.UsesSASL() && c.SASL == nil {
 		bad("sasl.mechanism", "", "security.protocol is %s but no way to log in is set: use client.SASL(sasl.PlainUser(name, secret)), or sasl.mechanism=PLAIN with sasl.jaas.config", c.Security)
 	}
+	if c.noLogin {
+		bad("sasl.jaas.config", "", "sasl.mechanism is %s but there are no credentials: set it to org.apache.kafka.common.security.plain.PlainLoginModule required username=\"...\" password=\"...\";", c.SASL.Name())
+	}
 	if !c.Security.UsesSASL() && c.SASL != nil {
 		bad("security.protocol", string(c.Security), "a %s login is set but this protocol does not log in; use SASL_PLAINTEXT or SASL_SSL", c.SASL.Name())
 	}
