@@ -11,7 +11,7 @@ const (
 	// BrokerLimit is the same for a broker, max.decompressed.batch.bytes.
 	BrokerLimit = 128 << 20
 	// FreeSize is up to which size nobody asks how well the records compressed: one record of a few MiB of equal bytes
-	// is odd but honest. It is also the largest zstd window that a decoder must be ready for.
+	// is odd but honest.
 	FreeSize = 8 << 20
 	// MaxRatio is how many bytes, beyond FreeSize, one compressed byte may become. Only zstd could do more (32,000).
 	MaxRatio = 1100

@@ -17,7 +17,8 @@ const (
 	xerialMagic     = "\x82SNAPPY\x00"
 	xerialHeaderLen = 16
 	xerialVersion   = 1
-	// snappyBlock is how much goes into one block: Kafka's choice, which leaves little to a 64 KiB window.
+	// snappyBlock is how much goes into one block. Kafka's 32 KiB is the size of its output buffer; readers take blocks of
+	// any size, and a larger one finds matches across all of its 64 KiB windows.
 	snappyBlock = 1 << 20
 	// snappyRatio is more than any snappy block can expand by: a 3 byte copy yields 64 bytes at most.
 	snappyRatio = 22
