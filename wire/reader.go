@@ -72,7 +72,7 @@ func (r *Reader) fail(err error, format string, args ...any) {
 	r.pos = len(r.buf) // nothing more is read: every later read finds too few bytes
 }
 
-// short is kept out of the readers of numbers, which stay small enough to be inlined.
+// short keeps the making of an error out of the readers of numbers, which are called for every field.
 //
 //go:noinline
 func (r *Reader) short(n int) {

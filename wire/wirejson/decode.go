@@ -148,5 +148,18 @@ func decodeText(text string, v reflect.Value) error {
 }
 
 func mismatch(tree any, v reflect.Value) error {
-	return fmt.Errorf("wirejson: a JSON %T does not fit a %s", tree, v.Type())
+	what := "null"
+	switch tree.(type) {
+	case bool:
+		what = "boolean"
+	case json.Number:
+		what = "number"
+	case string:
+		what = "string"
+	case []any:
+		what = "array"
+	case map[string]any:
+		what = "object"
+	}
+	return fmt.Errorf("wirejson: a JSON %s does not fit a %s", what, v.Type())
 }
