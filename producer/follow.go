@@ -64,6 +64,7 @@ func (l *loop) askProducerID() {
 	go func() {
 		defer p.life.Done()
 		req := message.NewInitProducerIdRequest()
+		req.TransactionalId = nil // idempotence without transactions
 		req.TransactionTimeoutMs = math.MaxInt32
 		resp, err := p.cl.Request(p.quit, client.AnyBroker(), req)
 		e := machine.Event{Kind: machine.ProducerIDReceived, Err: err}
