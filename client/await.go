@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client/machine"
@@ -11,7 +12,8 @@ import (
 )
 
 // AwaitTopics adds the topics to those the client keeps track of and waits until metadata knows each with all
-// its leaders. It ends early with the error of a topic that waiting cannot help (not authorized, invalid name) or
+// its leaders. A topic that still lacks some leaders after retry.backoff.max.ms is taken as it is, so that one
+// offline partition does not stop the others. It ends early with the error of a topic that waiting cannot help (not authorized, invalid name) or
 // of a cluster that waiting cannot help (login refused, not Kafka), and at ctx's end, or after
 // default.api.timeout.ms when ctx has none, with an *OpError that names a topic that is still missing and why.
 func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, error) {
@@ -33,8 +35,12 @@ func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, e
 	m.mu.Unlock()
 	m.kick()
 	var result *Topology
+	began := time.Now()
 	err := c.awaitTopology(ctx, func(top *Topology) (bool, error) {
 		missing, code, waitable := firstMissing(top, names)
+		if code == errcode.LeaderNotAvailable && time.Since(began) >= c.cfg.RetryBackoffMax {
+			missing, code, waitable = firstMissing(top, slices.DeleteFunc(slices.Clone(names), top.HasLeader))
+		}
 		if missing != "" && !waitable {
 			return false, c.topicError(missing, code, 0, nil)
 		}

@@ -23,7 +23,6 @@ type conn struct {
 	versions *machine.Versions
 	nextCorr int32
 	expires  time.Time // of the login; zero for never
-	since    time.Time
 
 	readerGone chan struct{} // closed when the reading goroutine has stopped
 

@@ -40,12 +40,11 @@ var (
 
 // serve uses a connection until it ends. cause says why; timedOut is the call that got no answer, if that is why.
 func (l *link) serve(c *conn) (cause error, timedOut *Call) {
-	c.since = time.Now()
 	c.readerGone, c.progress = make(chan struct{}), make(chan struct{}, 1)
 	l.mu.Lock()
 	l.conn = c
 	l.inflight = machine.Inflight[*Call]{MaxIdle: l.c.cfg.MaxIdle}
-	l.inflight.Started(c.since, c.nextCorr)
+	l.inflight.Started(time.Now(), c.nextCorr)
 	closed := l.closed
 	l.mu.Unlock()
 	l.c.meter.connections.Add(1)
@@ -92,9 +91,15 @@ func (w *writer) next() (queue []*Call, cause error, timedOut *Call) {
 		if cause == nil && queue == nil {
 			wakeAt = w.wakeAt(now)
 		}
+		held := len(l.queue) > 0
 		l.mu.Unlock()
 		if cause != nil || queue != nil {
 			return queue, cause, timedOut
+		}
+		if held { // muted, or the login expires: what waits may run out of time
+			if next := l.expireQueued(now); !next.IsZero() && (wakeAt.IsZero() || next.Before(wakeAt)) {
+				wakeAt = next
+			}
 		}
 		w.park(now, wakeAt)
 	}

@@ -1,10 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
+	"github.com/ottla-kafka/ottla/client/machine"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -55,7 +58,7 @@ func (c *Client) coordinator(ctx context.Context, kind CoordinatorKind, key stri
 			return id, nil
 		}
 	}
-	nodes, errs, err := c.Coordinators(ctx, kind, key)
+	nodes, errs, err := c.coordinatorsOnce(ctx, kind, []string{key})
 	if err != nil {
 		return -1, err
 	}
@@ -72,12 +75,48 @@ func (c *Client) coordinator(ctx context.Context, kind CoordinatorKind, key stri
 }
 
 // Coordinators finds the coordinators of several groups or transactional ids with as few requests as the broker
-// allows (one from FindCoordinator version 4 on). The error of a single key is in errs.
+// allows (one from FindCoordinator version 4 on). Keys whose coordinator is being elected are asked for again until
+// ctx ends or default.api.timeout.ms has passed. The error of a single key is in errs; err is for all of them.
 func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ...string) (nodes map[string]Node, errs map[string]error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.APITimeout)
+	defer cancel()
 	nodes, errs = make(map[string]Node, len(keys)), make(map[string]error)
-	if len(keys) == 0 {
-		return nodes, errs, nil
+	backoff := machine.Backoff{First: c.cfg.RetryBackoff, Most: c.cfg.RetryBackoffMax}
+	for rest, attempt := keys, 1; len(rest) > 0; attempt++ {
+		found, failed, err := c.coordinatorsOnce(ctx, kind, rest)
+		if err != nil && (!Retriable(err) || ctx.Err() != nil) {
+			return nil, nil, &OpError{Op: "FindCoordinator", Partition: -1, Attempts: attempt, Hint: hintOf(err), Err: err}
+		}
+		maps.Copy(nodes, found)
+		var again []string
+		for _, key := range rest {
+			switch e := failed[key]; {
+			case err != nil || e != nil && Retriable(e):
+				again = append(again, key)
+				if e != nil {
+					errs[key] = e
+				}
+			case e != nil:
+				errs[key] = e
+			default:
+				delete(errs, key)
+			}
+		}
+		if rest = again; len(rest) > 0 && !c.sleep(ctx, c.jittered(backoff, attempt)) {
+			for _, key := range rest {
+				if errs[key] == nil {
+					errs[key] = cmp.Or(err, context.Cause(ctx), ErrClosed)
+				}
+			}
+			break
+		}
 	}
+	return nodes, errs, nil
+}
+
+// coordinatorsOnce asks once for each request that is needed.
+func (c *Client) coordinatorsOnce(ctx context.Context, kind CoordinatorKind, keys []string) (nodes map[string]Node, errs map[string]error, err error) {
+	nodes, errs = make(map[string]Node, len(keys)), make(map[string]error)
 	for rest := keys; len(rest) > 0; {
 		resp, version, err := c.findCoordinators(ctx, kind, rest)
 		if err != nil {

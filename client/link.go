@@ -71,8 +71,8 @@ func (l *link) issue(call *Call) {
 		l.refuse(call, fmt.Errorf("%w: %d, the limit is Config.MaxQueued", ErrQueueFull, n))
 		return
 	}
-	if l.muted.After(now) {
-		call.state.deadline = l.muted.Add(timeout)
+	if wait := l.muted.Sub(now); wait > 0 {
+		call.state.deadline = call.state.deadline.Add(min(wait, timeout))
 	}
 	l.queue = append(l.queue, call)
 	start := !l.running
@@ -147,7 +147,7 @@ func (l *link) run() {
 // hasWork tells the goroutine whether to go on; if not, it is already marked as gone.
 func (l *link) hasWork() bool {
 	l.mu.Lock()
-	if !l.closed && len(l.queue) > 0 {
+	if !l.closed && l.c.ctx.Err() == nil && len(l.queue) > 0 {
 		l.mu.Unlock()
 		return true
 	}
@@ -182,7 +182,7 @@ func (l *link) expireQueued(now time.Time) time.Time {
 	lastErr := l.lastErr
 	l.mu.Unlock()
 	for _, call := range late {
-		err := fmt.Errorf("%w: it waited for a connection and was not sent", ErrTimeout)
+		err := fmt.Errorf("%w: it was not sent, because there was no connection or the broker had asked to wait", ErrTimeout)
 		var hint string
 		if lastErr != nil {
 			err = fmt.Errorf("%w; the last attempt to connect said: %w", err, lastErr)
@@ -204,7 +204,7 @@ func (l *link) failQueued(err error, hint string) {
 	}
 }
 
-// mute holds writing back for d (KIP-219). What waits gets as much more time.
+// mute holds writing back for d (KIP-219). What waits gets as much more time, but no more than request.timeout.ms.
 func (l *link) mute(now time.Time, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +214,7 @@ func (l *link) mute(now time.Time, d time.Duration) {
 	}
 	l.muted = until
 	for _, call := range l.queue {
-		call.state.deadline = call.state.deadline.Add(d)
+		call.state.deadline = call.state.deadline.Add(min(d, l.c.cfg.RequestTimeout))
 	}
 	l.signal()
 }

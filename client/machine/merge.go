@@ -143,3 +143,17 @@ func (t *Topology) Missing(name string) (code errcode.Code, waitable bool) {
 	}
 	return errcode.None, false
 }
+
+// HasLeader tells whether at least one partition of a topic has a leader.
+func (t *Topology) HasLeader(name string) bool {
+	topic := t.topics[name]
+	if topic == nil || topic.Err != errcode.None {
+		return false
+	}
+	for i := range topic.Partitions {
+		if topic.Partitions[i].Leader >= 0 {
+			return true
+		}
+	}
+	return false
+}
