@@ -27,21 +27,21 @@ func (d *Decompressor) AppendLegacyLz4(dst, src []byte, limit int) ([]byte, erro
 }
 
 func (d *Decompressor) append(dst []byte, codec Codec, src []byte, limit int, legacy bool) ([]byte, error) {
-	room, tooLarge := budget(codec, src, limit)
+	b := newBound(codec, src, limit)
 	switch codec {
 	case None:
-		if len(src) > room {
-			return dst, tooLarge
+		if len(src) > b.room {
+			return dst, b.exceeded()
 		}
 		return append(dst, src...), nil
 	case Gzip:
-		return d.appendGzip(dst, src, room, tooLarge)
+		return d.appendGzip(dst, src, b)
 	case Snappy:
-		return appendSnappy(dst, src, room, tooLarge)
+		return appendSnappy(dst, src, b)
 	case Lz4:
-		return d.appendLz4(dst, src, room, tooLarge, legacy)
+		return d.appendLz4(dst, src, b, legacy)
 	case Zstd:
-		return d.appendZstd(dst, src, room, tooLarge)
+		return d.appendZstd(dst, src, b)
 	default:
 		return dst, corruptf(codec, "unknown codec")
 	}

@@ -48,7 +48,7 @@ type gzipDecoder struct {
 
 // appendGzip reads one gzip member and ignores what follows it: Kafka writes one, and a chain of them is a way to hide a
 // bomb. The member's checksum is verified.
-func (d *Decompressor) appendGzip(dst, src []byte, room int, tooLarge error) ([]byte, error) {
+func (d *Decompressor) appendGzip(dst, src []byte, b bound) ([]byte, error) {
 	g, ok := d.gzip.Get().(*gzipDecoder)
 	if !ok {
 		g = new(gzipDecoder)
@@ -68,10 +68,10 @@ func (d *Decompressor) appendGzip(dst, src []byte, room int, tooLarge error) ([]
 			// Grow only as data arrives, never by what a length field promises.
 			scratch.B = append(scratch.B, 0)[:len(scratch.B)]
 		}
-		n, err := g.r.Read(scratch.B[len(scratch.B):min(cap(scratch.B), room+1)])
+		n, err := g.r.Read(scratch.B[len(scratch.B):min(cap(scratch.B), b.room+1)])
 		scratch.B = scratch.B[:len(scratch.B)+n]
-		if len(scratch.B) > room {
-			return dst, tooLarge
+		if len(scratch.B) > b.room {
+			return dst, b.exceeded()
 		}
 		if errors.Is(err, io.EOF) {
 			return append(dst, scratch.B...), nil

@@ -45,13 +45,26 @@ func (e *TooLargeError) Error() string {
 // Is makes errors.Is(err, ErrTooLarge) true.
 func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// budget returns how many bytes src may become: limit, or less if src is too small for that much.
-func budget(c Codec, src []byte, limit int) (int, *TooLargeError) {
-	by := max(FreeSize, MaxRatio*len(src))
+// bound is how many bytes one batch may become, and what to say if it would become more. It is a value so that a batch
+// within its bound costs no allocation.
+type bound struct {
+	room int
+	by   TooLargeError
+}
+
+// newBound returns limit, or less if src is too small for that much.
+func newBound(c Codec, src []byte, limit int) bound {
 	if limit <= 0 {
 		limit = ClientLimit
 	}
-	return min(limit, by), &TooLargeError{Codec: c, Compressed: len(src), Limit: min(limit, by), Ratio: by < limit}
+	byRatio := max(FreeSize, MaxRatio*len(src))
+	room := min(limit, byRatio)
+	return bound{room, TooLargeError{Codec: c, Compressed: len(src), Limit: room, Ratio: byRatio < limit}}
+}
+
+func (b bound) exceeded() error {
+	e := b.by
+	return &e
 }
 
 func corruptf(c Codec, format string, args ...any) error {

@@ -115,9 +115,9 @@ func parseLz4Header(src []byte, legacy bool) (lz4Header, error) {
 // appendLz4 reads one frame and ignores what follows it, as Kafka does. Block checksums are verified; the content
 // checksum, which Kafka ignores too, is not: the batch's CRC-32C already covers the compressed bytes, and it would cost
 // more than the decompression.
-func (d *Decompressor) appendLz4(dst, src []byte, room int, tooLarge error, legacy bool) ([]byte, error) {
+func (d *Decompressor) appendLz4(dst, src []byte, b bound, legacy bool) ([]byte, error) {
 	if cap(dst) > 0 {
-		out, err := appendLz4Frame(dst, src, room, tooLarge, legacy)
+		out, err := appendLz4Frame(dst, src, b, legacy)
 		if err != nil {
 			return dst, err
 		}
@@ -126,7 +126,7 @@ func (d *Decompressor) appendLz4(dst, src []byte, room int, tooLarge error, lega
 	// A frame does not say how large its content is. Scratch memory finds out, and the caller gets just enough.
 	scratch := d.Borrow()
 	defer d.Return(scratch)
-	out, err := appendLz4Frame(scratch.B, src, room, tooLarge, legacy)
+	out, err := appendLz4Frame(scratch.B, src, b, legacy)
 	scratch.B = out
 	if err != nil {
 		return dst, err
@@ -134,7 +134,7 @@ func (d *Decompressor) appendLz4(dst, src []byte, room int, tooLarge error, lega
 	return append(make([]byte, 0, len(out)), out...), nil
 }
 
-func appendLz4Frame(dst, src []byte, room int, tooLarge error, legacy bool) ([]byte, error) {
+func appendLz4Frame(dst, src []byte, b bound, legacy bool) ([]byte, error) {
 	h, err := parseLz4Header(src, legacy)
 	if err != nil {
 		return dst, err
@@ -166,8 +166,8 @@ func appendLz4Frame(dst, src []byte, room int, tooLarge error, legacy bool) ([]b
 			pos += 4
 		}
 		if head&lz4Stored != 0 {
-			if n > room-(len(dst)-start) {
-				return dst, tooLarge
+			if n > b.room-(len(dst)-start) {
+				return dst, b.exceeded()
 			}
 			dst = append(dst, block...)
 			continue
@@ -175,8 +175,8 @@ func appendLz4Frame(dst, src []byte, room int, tooLarge error, legacy bool) ([]b
 		if dst, err = appendLz4Block(dst, start, block, h); err != nil {
 			return dst, err
 		}
-		if len(dst)-start > room {
-			return dst[:start], tooLarge
+		if len(dst)-start > b.room {
+			return dst[:start], b.exceeded()
 		}
 	}
 }

@@ -52,9 +52,9 @@ func reserve(dst []byte, n int) []byte {
 	return bigger
 }
 
-func appendSnappy(dst, src []byte, room int, tooLarge error) ([]byte, error) {
+func appendSnappy(dst, src []byte, b bound) ([]byte, error) {
 	if len(src) < xerialHeaderLen || string(src[:len(xerialMagic)]) != xerialMagic {
-		return appendSnappyBlock(dst, len(dst), src, room, tooLarge)
+		return appendSnappyBlock(dst, len(dst), src, b)
 	}
 	if v := binary.BigEndian.Uint32(src[12:]); v > xerialVersion {
 		return dst, corruptf(Snappy, "stream needs version %d of the format, this is %d", v, xerialVersion)
@@ -76,7 +76,7 @@ func appendSnappy(dst, src []byte, room int, tooLarge error) ([]byte, error) {
 			return dst, corruptf(Snappy, "block length %d at %d, %d bytes are left", n, len(src)-len(rest)-4, len(rest))
 		}
 		var err error
-		if out, err = appendSnappyBlock(out, len(dst), rest[:n], room, tooLarge); err != nil {
+		if out, err = appendSnappyBlock(out, len(dst), rest[:n], b); err != nil {
 			return dst, err
 		}
 		rest = rest[n:]
@@ -85,7 +85,7 @@ func appendSnappy(dst, src []byte, room int, tooLarge error) ([]byte, error) {
 }
 
 // appendSnappyBlock decodes one block; start is where the batch's records begin in dst.
-func appendSnappyBlock(dst []byte, start int, block []byte, room int, tooLarge error) ([]byte, error) {
+func appendSnappyBlock(dst []byte, start int, block []byte, b bound) ([]byte, error) {
 	n, err := snappy.DecodedLen(block)
 	if err != nil {
 		return dst, corruptf(Snappy, "block of %d bytes: %v", len(block), err)
@@ -94,8 +94,8 @@ func appendSnappyBlock(dst []byte, start int, block []byte, room int, tooLarge e
 		return dst, corruptf(Snappy, "block of %d bytes claims to hold %d", len(block), n)
 	}
 	at := len(dst)
-	if n > room-(at-start) {
-		return dst, tooLarge
+	if n > b.room-(at-start) {
+		return dst, b.exceeded()
 	}
 	dst = reserve(dst, n)
 	if n == 0 && len(block) != 1 {

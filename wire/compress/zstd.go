@@ -47,15 +47,15 @@ func newZstdDecoder() *zstd.Decoder {
 
 // appendZstd measures first, which gives a bound on the result, and decodes into memory of that size: the result's own if
 // the frame says how large it is, else scratch memory.
-func (d *Decompressor) appendZstd(dst, src []byte, room int, tooLarge error) ([]byte, error) {
+func (d *Decompressor) appendZstd(dst, src []byte, b bound) ([]byte, error) {
 	x, err := zstdMeasure(src)
 	if err != nil {
 		return dst, err
 	}
-	need := min(x.most, room)
+	need := min(x.most, b.room)
 	if x.content >= 0 {
-		if x.content > room {
-			return dst, tooLarge
+		if x.content > b.room {
+			return dst, b.exceeded()
 		}
 		need = x.content
 	}
@@ -68,8 +68,8 @@ func (d *Decompressor) appendZstd(dst, src []byte, room int, tooLarge error) ([]
 	if x.content >= 0 || cap(dst)-len(dst) >= need+zstdSlack {
 		out := reserve(dst, need+zstdSlack)
 		got, err := z.DecodeAll(src, out[len(dst):len(dst):len(dst)+need+zstdSlack])
-		if err != nil || len(got) > room {
-			return dst, zstdError(err, x, room, tooLarge)
+		if err != nil || len(got) > b.room {
+			return dst, zstdError(err, x, b)
 		}
 		return out[:len(dst)+len(got)], nil
 	}
@@ -77,17 +77,17 @@ func (d *Decompressor) appendZstd(dst, src []byte, room int, tooLarge error) ([]
 	defer d.Return(scratch)
 	scratch.B = reserve(scratch.B, need+zstdSlack)
 	got, err := z.DecodeAll(src, scratch.B[:0:need+zstdSlack])
-	if err != nil || len(got) > room {
-		return dst, zstdError(err, x, room, tooLarge)
+	if err != nil || len(got) > b.room {
+		return dst, zstdError(err, x, b)
 	}
 	return append(dst, got...), nil
 }
 
 // zstdError tells a batch that is too large from one that is damaged. A decoder that ran out of room has no error of its
 // own for that, so the measure decides: where the blocks could hold more than there was room for, that is the reason.
-func zstdError(err error, x zstdExtent, room int, tooLarge error) error {
-	if err == nil || x.content < 0 && x.most > room {
-		return tooLarge
+func zstdError(err error, x zstdExtent, b bound) error {
+	if err == nil || x.content < 0 && x.most > b.room {
+		return b.exceeded()
 	}
 	return corruptf(Zstd, "%v", err)
 }

@@ -195,16 +195,31 @@ func (it *Iterator) Into(r *Record) bool {
 		return it.bad("offset delta is not a varint")
 	}
 	r.Offset = it.header.BaseOffset + int64(n)
+	if i = it.fieldsInto(r, d, i); i < 0 {
+		return false
+	}
+	it.pos = i
+	it.left--
+	if it.left == 0 && i != len(it.data) {
+		return it.bad("%d bytes behind the last record", len(it.data)-i)
+	}
+	return true
+}
 
+// fieldsInto reads key, value and headers at d[i:], which must fill d exactly. It returns the end, or -1 after bad.
+func (it *Iterator) fieldsInto(r *Record, d []byte, i int) int {
+	var n int32
 	if i < len(d) && d[i] < 0x80 {
 		n = int32(d[i]>>1) ^ -int32(d[i]&1)
 		i++
 	} else if n, i = readVarint(d, i); i < 0 {
-		return it.bad("key length is not a varint")
+		it.bad("key length is not a varint")
+		return -1
 	}
 	if n >= 0 {
 		if int(n) > len(d)-i {
-			return it.bad("key length %d, %d bytes are left", n, len(d)-i)
+			it.bad("key length %d, %d bytes are left", n, len(d)-i)
+			return -1
 		}
 		r.Key = d[i : i+int(n) : i+int(n)]
 		i += int(n)
@@ -215,11 +230,13 @@ func (it *Iterator) Into(r *Record) bool {
 		n = int32(d[i]>>1) ^ -int32(d[i]&1)
 		i++
 	} else if n, i = readVarint(d, i); i < 0 {
-		return it.bad("value length is not a varint")
+		it.bad("value length is not a varint")
+		return -1
 	}
 	if n >= 0 {
 		if int(n) > len(d)-i {
-			return it.bad("value length %d, %d bytes are left", n, len(d)-i)
+			it.bad("value length %d, %d bytes are left", n, len(d)-i)
+			return -1
 		}
 		r.Value = d[i : i+int(n) : i+int(n)]
 		i += int(n)
@@ -229,18 +246,12 @@ func (it *Iterator) Into(r *Record) bool {
 	// No headers and nothing behind them is by far the most frequent end of a record.
 	if i == len(d)-1 && d[i] == 0 {
 		r.Headers = Headers{}
-		i++
-	} else if !it.headersInto(r, d, i) {
-		return false
-	} else {
-		i = len(d)
+		return len(d)
 	}
-	it.pos = i
-	it.left--
-	if it.left == 0 && i != len(it.data) {
-		return it.bad("%d bytes behind the last record", len(it.data)-i)
+	if !it.headersInto(r, d, i) {
+		return -1
 	}
-	return true
+	return len(d)
 }
 
 // headersInto checks the headers at d[i:], which must fill d exactly, and leaves them encoded.
