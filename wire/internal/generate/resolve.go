@@ -54,7 +54,7 @@ func (m *message) resolve() error {
 		tags := map[uint32]bool{}
 		for _, f := range s.fields {
 			if s == m.root && reserved[f.goName] && (f.goName != "Key" || m.kind == "request" || m.kind == "response") {
-				return fmt.Errorf("field %s has the name of a method; give it another one with as:", f.name)
+				return fmt.Errorf("field %s has the name of a method, give it another one with as:NAME", f.name)
 			}
 			if f.structure == nil && !scalars[f.typ] {
 				if f.structure = common[f.typ]; f.structure == nil {

@@ -6,6 +6,9 @@
 //
 //	OTTLA_ORACLE=DIR go test -run Oracle ./wire/...
 //
+// A relative DIR is looked for in the folder of the test and then in those above it: go test runs each package in its own
+// folder, and the folder that the command was given in is one of them.
+//
 // Only test files import this package: it embeds three megabytes.
 package oracle
 
@@ -32,13 +35,31 @@ const maxLine = 64 << 20
 // FS returns the folder that holds wire, batches, hashing and tables: OTTLA_ORACLE, or the embedded copy.
 func FS() fs.FS {
 	if dir := os.Getenv("OTTLA_ORACLE"); dir != "" {
-		return os.DirFS(dir)
+		return os.DirFS(locate(dir))
 	}
 	sub, err := fs.Sub(embedded, "testdata")
 	if err != nil {
 		panic(err) // the embedded folder is part of this package
 	}
 	return sub
+}
+
+// locate makes a relative folder absolute; one that is nowhere stays as it is, and opening a file in it says so.
+func locate(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	at, err := os.Getwd()
+	for err == nil {
+		if info, err := os.Stat(filepath.Join(at, dir)); err == nil && info.IsDir() {
+			return filepath.Join(at, dir)
+		}
+		if filepath.Dir(at) == at {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	return dir
 }
 
 // Open opens one file by its name below the oracle folder, such as "batches/good.jsonl.gz", and takes off gzip where
