@@ -122,6 +122,40 @@ func TestControlKeys(t *testing.T) {
 }
 
 func TestReadControlWantsAControlBatch(t *testing.T) {
-	_, _, _, err := record.ReadControl(threeRecords(t, compress.None))
+	_, _, err := record.ReadControls(threeRecords(t, compress.None))
 	require.ErrorIs(t, err, record.ErrInvalid)
+	_, _, _, err = record.ReadControl(threeRecords(t, compress.None))
+	require.ErrorIs(t, err, record.ErrInvalid)
+}
+
+// The first batch of a KRaft snapshot.
+func TestControlBatchOfSeveralRecords(t *testing.T) {
+	want := []record.ControlRecord{
+		{Type: record.ControlSnapshotHeader, Value: []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0}},
+		{Type: record.ControlKRaftVersion, Value: []byte{0, 0, 0, 1, 0}},
+		{Type: record.ControlKRaftVoters, Value: []byte{0, 0, 1, 0}},
+	}
+	batch := record.ControlBatch{LeaderEpoch: 1, Timestamp: 5, ProducerID: record.NoProducerID,
+		ProducerEpoch: record.NoProducerEpoch, Records: want}.AppendTo([]byte("x"))[1:]
+	h, got, err := record.ReadControls(batch)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, []any{true, false, int64(2)}, []any{h.Control(), h.Transactional(), h.LastOffset()})
+
+	_, typ, value, err := record.ReadControl(batch)
+	require.NoError(t, err)
+	require.Equal(t, want[0], record.ControlRecord{Type: typ, Value: value})
+
+	empty := record.NewBuilder(nil).Seal(record.Stamp{Control: true})
+	_, typ, _, err = record.ReadControl(empty)
+	require.NoError(t, err)
+	require.Equal(t, record.ControlUnknown, typ)
+	_, got, err = record.ReadControls(empty)
+	require.NoError(t, err)
+	require.Empty(t, got)
+
+	b := record.NewBuilder(nil)
+	b.Append(1, []byte{0}, nil, nil)
+	_, _, err = record.ReadControls(b.Seal(record.Stamp{Control: true}))
+	require.ErrorContains(t, err, "record 0: ")
 }

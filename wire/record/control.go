@@ -1,9 +1,6 @@
 package record
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "encoding/binary"
 
 // ControlType says what a control record means: the second field of its key.
 type ControlType int16
@@ -97,7 +94,14 @@ func ParseEndTxn(key, value []byte) (EndTxn, error) {
 	return EndTxn{Commit: t == ControlCommit, CoordinatorEpoch: int32(binary.BigEndian.Uint32(value[2:]))}, nil
 }
 
-// ControlBatch describes a batch with one control record, which is the only kind that there is.
+// ControlRecord is a control record without its offset.
+type ControlRecord struct {
+	Type  ControlType
+	Value []byte // encoded: EndTxn.AppendValue, or one of KRaft's messages with its version in front
+}
+
+// ControlBatch describes a control batch. A marker is alone in its batch; the first batch of a KRaft snapshot holds
+// SnapshotHeader, KRaftVersion and KRaftVoters together.
 type ControlBatch struct {
 	BaseOffset    int64
 	LeaderEpoch   int32
@@ -105,8 +109,7 @@ type ControlBatch struct {
 	ProducerID    int64 // NoProducerID for KRaft's
 	ProducerEpoch int16 // NoProducerEpoch for KRaft's
 	Transactional bool  // true for markers
-	Type          ControlType
-	Value         []byte // encoded: EndTxn.AppendValue, or one of KRaft's messages with its version in front
+	Records       []ControlRecord
 }
 
 // AppendTo appends the batch to dst.
@@ -114,8 +117,10 @@ func (c ControlBatch) AppendTo(dst []byte) []byte {
 	start := len(dst)
 	var b Builder
 	b.Reset(dst)
-	var key [controlKeySize]byte
-	b.Append(c.Timestamp, AppendControlKey(key[:0], c.Type), c.Value, nil)
+	for _, r := range c.Records {
+		var key [controlKeySize]byte
+		b.Append(c.Timestamp, AppendControlKey(key[:0], r.Type), r.Value, nil)
+	}
 	batch := b.Seal(Stamp{ProducerID: c.ProducerID, ProducerEpoch: c.ProducerEpoch, BaseSequence: NoSequence,
 		Transactional: c.Transactional, Control: true})
 	PatchBase(batch, c.BaseOffset, c.LeaderEpoch)
@@ -129,11 +134,34 @@ func AppendEndTxn(dst []byte, m EndTxn, baseOffset int64, leaderEpoch int32, tim
 	return ControlBatch{
 		BaseOffset: baseOffset, LeaderEpoch: leaderEpoch, Timestamp: timestamp,
 		ProducerID: producerID, ProducerEpoch: producerEpoch, Transactional: true,
-		Type: m.Type(), Value: m.AppendValue(value[:0]),
+		Records: []ControlRecord{{m.Type(), m.AppendValue(value[:0])}},
 	}.AppendTo(dst)
 }
 
-// ReadControl returns type and value of the record in a control batch. The batch is checked as Open does.
+// ReadControls returns the records of a control batch, in order. The batch is checked as Open does. There are none when
+// compaction left an empty batch: no marker any more, not an error. Values alias the batch.
+func ReadControls(batch []byte) (BatchHeader, []ControlRecord, error) {
+	it, err := Open(batch, ReadOptions{})
+	h := it.Header()
+	if err != nil {
+		return h, nil, err
+	}
+	if !h.Control() {
+		return h, nil, &RecordError{Offset: h.BaseOffset, Index: -1, Err: invalidf("no control batch")}
+	}
+	var records []ControlRecord
+	for r := range it.All() {
+		_, t, err := ParseControlKey(r.Key)
+		if err != nil {
+			return h, nil, &RecordError{Offset: h.BaseOffset, Index: int32(len(records)), Err: err}
+		}
+		records = append(records, ControlRecord{t, r.Value})
+	}
+	return h, records, it.Err()
+}
+
+// ReadControl is ReadControls for the only or first record, without allocating: what a consumer asks about a marker. An
+// empty batch gives ControlUnknown.
 func ReadControl(batch []byte) (h BatchHeader, t ControlType, value []byte, err error) {
 	it, err := Open(batch, ReadOptions{})
 	h = it.Header()
@@ -141,11 +169,10 @@ func ReadControl(batch []byte) (h BatchHeader, t ControlType, value []byte, err 
 		return h, ControlUnknown, nil, err
 	}
 	if !h.Control() {
-		return h, ControlUnknown, nil, fmt.Errorf("batch at offset %d: %w", h.BaseOffset, invalidf("no control batch"))
+		return h, ControlUnknown, nil, &RecordError{Offset: h.BaseOffset, Index: -1, Err: invalidf("no control batch")}
 	}
 	r, ok := it.Next()
 	if !ok {
-		// Compaction may have left an empty batch: no marker any more, not an error.
 		return h, ControlUnknown, nil, it.Err()
 	}
 	_, t, err = ParseControlKey(r.Key)

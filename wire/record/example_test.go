@@ -94,8 +94,8 @@ func ExampleReseal() {
 // The leader of a partition ends a transaction with a marker.
 func ExampleAppendEndTxn() {
 	batch := record.AppendEndTxn(nil, record.EndTxn{Commit: true, CoordinatorEpoch: 5}, 11, 2, 1_700_000_000_000, 4000, 3)
-	h, typ, _, err := record.ReadControl(batch)
-	fmt.Println(len(batch), h.Control(), typ, err)
+	h, records, err := record.ReadControls(batch)
+	fmt.Println(len(batch), h.Control(), records[0].Type, err)
 	// Output: 78 true COMMIT <nil>
 }
 

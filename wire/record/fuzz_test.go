@@ -207,9 +207,10 @@ func FuzzControlRecord(f *testing.F) {
 			t.Fatalf("key %x value %x became %+v", key, value, m)
 		}
 		batch := record.AppendEndTxn(nil, m, 5, 6, 7, 8, 9)
-		h, gotType, got, err := record.ReadControl(batch)
-		if err != nil || gotType != typ || !bytes.Equal(got, m.AppendValue(nil)) || !h.Control() || !h.Transactional() {
-			t.Fatalf("marker %+v came back as %v %x: %v", m, gotType, got, err)
+		h, got, err := record.ReadControls(batch)
+		if err != nil || len(got) != 1 || got[0].Type != typ || !bytes.Equal(got[0].Value, m.AppendValue(nil)) ||
+			!h.Control() || !h.Transactional() {
+			t.Fatalf("marker %+v came back as %v: %v", m, got, err)
 		}
 	})
 }

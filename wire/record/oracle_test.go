@@ -347,14 +347,15 @@ func TestOracleControlRecords(t *testing.T) {
 			continue
 		}
 		batch := unhex(t, c.Hex)
-		h, typ, value, err := record.ReadControl(batch)
+		h, records, err := record.ReadControls(batch)
 		require.NoError(t, err)
-		want := c.Batches[0].Records[0]
+		require.Len(t, records, 1)
+		want, typ, value := c.Batches[0].Records[0], records[0].Type, records[0].Value
 		require.Equal(t, want.ControlType, typ.String())
 		again := record.ControlBatch{
 			BaseOffset: h.BaseOffset, LeaderEpoch: h.PartitionLeaderEpoch, Timestamp: h.BaseTimestamp,
 			ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, Transactional: h.Transactional(),
-			Type: typ, Value: value,
+			Records: records,
 		}.AppendTo(nil)
 		require.Equal(t, hex.EncodeToString(batch), hex.EncodeToString(again), c.Case)
 		if typ > record.ControlCommit {
