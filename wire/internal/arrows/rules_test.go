@@ -45,7 +45,7 @@ var topLevel = []string{"README.md", "LICENSE", "go.mod", "go.sum", ".gitignore"
 	"wire", "client", "producer", "groupmember", "consumer", "txn", "admin", "fakebroker", "examples"}
 
 // modules are the direct requirements that the root go.mod may have, and the folders that may import each; no folder
-// means any. testFiles is any folder, in test files only.
+// means any. testFiles is any folder, in test files and in internal packages that only tests import.
 var modules = map[string][]string{
 	"github.com/klauspost/compress":     nil,
 	"github.com/pierrec/lz4/v4":         nil,
