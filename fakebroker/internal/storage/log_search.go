@@ -17,8 +17,14 @@ func sortAborted(a []AbortedTxn) {
 var nothingFound = TimestampOffset{Timestamp: noTimestamp, Offset: noOffset, LeaderEpoch: noEpoch}
 
 // OffsetForTimestamp finds the first record whose timestamp is at or after ts.
-// If it is not below bound the answer is that there is none (-1, -1), even if
-// later ones would do: trap 4. The epoch is that of the record.
+// If it is not below bound the answer is that there is none (-1, -1): trap 4.
+// The epoch is that of the record.
+//
+// As in Kafka only the first segment is searched whose largest timestamp is
+// not below ts. When all its records from ts on lie below the log start
+// offset, or it is empty and counts as young as its file, the answer is that
+// there is none, although a later segment may hold one; that lasts until
+// retention deletes the segment.
 func (l *Log) OffsetForTimestamp(ts int64, bound Bound) (TimestampOffset, error) {
 	p := l.view()
 	if p.ended != nil {
@@ -26,12 +32,16 @@ func (l *Log) OffsetForTimestamp(ts int64, bound Bound) (TimestampOffset, error)
 	}
 	limit := p.limit(bound)
 	for _, s := range p.segments {
-		found, err := l.searchSegment(s, ts, p.start)
+		largest, err := s.largestTimestamp()
 		if err != nil {
 			return nothingFound, l.readFailed("search", err)
 		}
-		if found.Offset == noOffset {
+		if largest < ts {
 			continue
+		}
+		found, err := l.searchSegment(s, ts, p.start)
+		if err != nil {
+			return nothingFound, l.readFailed("search", err)
 		}
 		if found.Offset >= limit {
 			return nothingFound, nil
@@ -47,9 +57,6 @@ func (l *Log) searchSegment(s *segment, ts, start int64) (TimestampOffset, error
 	x, err := s.index()
 	if err != nil {
 		return nothingFound, err
-	}
-	if largest, _ := x.largest(); largest < ts {
-		return nothingFound, nil
 	}
 	offsets, times, _ := x.view()
 	from := max(floorTimestamp(times, ts), start-s.base)
@@ -93,7 +100,8 @@ func (l *Log) searchBatch(c *cursor, h *record.BatchHeader, ts, start int64) (Ti
 }
 
 // MaxTimestampOffset finds the first record that has the largest timestamp of
-// the log (ListOffsets -3, KIP-734).
+// the log (ListOffsets -3, KIP-734). Whether it is below the bound of the
+// request is for the caller to see.
 func (l *Log) MaxTimestampOffset() (TimestampOffset, error) {
 	p := l.view()
 	if p.ended != nil {
