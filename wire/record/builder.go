@@ -70,6 +70,19 @@ func (b *Builder) Release() []byte {
 	return buf
 }
 
+// Room returns how many more bytes fit into the buffer without growing it.
+func (b *Builder) Room() int { return cap(b.buf) - len(b.buf) }
+
+// MoveTo copies the batch so far behind the bytes of dst, goes on there, and gives the old buffer back, so that a caller
+// with a pool of buffers decides where the room comes from. dst should have the capacity for what is still to come.
+func (b *Builder) MoveTo(dst []byte) (old []byte) {
+	old = b.buf
+	n := len(dst)
+	b.buf = append(dst, b.buf[b.start:]...)
+	b.start = n
+	return old
+}
+
 // StartAt fixes the base timestamp (ms) before the first record; by default it is the first record's timestamp.
 func (b *Builder) StartAt(baseTimestamp int64) { b.baseTime, b.fixed = baseTimestamp, true }
 

@@ -242,3 +242,23 @@ func TestAppendAtGoesForward(t *testing.T) {
 	b.AppendAt(5, 0, 1, nil, nil, nil)
 	require.Panics(t, func() { b.AppendAt(5, 0, 1, nil, nil, nil) })
 }
+
+func TestMoveToGoesOnInAnotherBuffer(t *testing.T) {
+	small := append(make([]byte, 0, 100), "ab"...)
+	b := record.NewBuilder(small)
+	b.Append(1, nil, []byte("one"), nil)
+	require.Equal(t, 100-2-b.Size(), b.Room())
+	large := append(make([]byte, 0, 4000), "xyz"...)
+	old := b.MoveTo(large)
+	require.Same(t, &small[0], &old[0])
+	b.Append(2, nil, []byte("two"), nil)
+	require.Equal(t, 4000-3-b.Size(), b.Room())
+	batch := b.Seal(record.NoProducer())
+	require.Same(t, &large[:4][3], &batch[0])
+
+	other := record.NewBuilder(nil)
+	other.Append(1, nil, []byte("one"), nil)
+	other.Append(2, nil, []byte("two"), nil)
+	require.Equal(t, other.Seal(record.NoProducer()), batch)
+	require.Equal(t, "xyz", string(b.Release()[:3]))
+}
