@@ -43,11 +43,19 @@ func (m *metadata) begin(now time.Time) *round {
 	clear(m.fresh)
 	m.full = false
 	top := m.top.Load()
-	var known []int32
+	var known, seeds []int32
+	at := make(map[string]bool)
 	for _, n := range top.Nodes() {
 		known = append(known, n.ID)
+		at[n.Addr()] = true
 	}
-	r.candidates = machine.Candidates(known, c.metadataConnections(), len(c.cfg.Seeds), c.cfg.Rebootstrap, startOver, &m.refresh.Rand)
+	for i, addr := range c.cfg.Seeds {
+		// A seed that is a known broker's address is that broker: it has been asked, and has its back-off.
+		if startOver || !at[addr] {
+			seeds = append(seeds, machine.SeedID(i))
+		}
+	}
+	r.candidates = machine.Candidates(known, c.metadataConnections(), seeds, c.cfg.Rebootstrap, startOver, &m.refresh.Rand)
 	m.refresh.Started(now)
 	return r
 }

@@ -119,7 +119,7 @@ func SeedID(i int) int32 { return int32(-1 - i) }
 // ones and last the seeds, each group shuffled so that many clients do not all ask the same broker. Seeds come in
 // only when no broker is known yet or rebootstrap allows it: a round that reaches them has found no known broker
 // alive, which is when KIP-899 starts over. seedsOnly leaves the known ones out.
-func Candidates(known, connected []int32, seeds int, rebootstrap, seedsOnly bool, r *Rand) []int32 {
+func Candidates(known, connected, seeds []int32, rebootstrap, seedsOnly bool, r *Rand) []int32 {
 	var out []int32
 	listed := make(map[int32]bool)
 	add := func(ids []int32) {
@@ -140,11 +140,7 @@ func Candidates(known, connected []int32, seeds int, rebootstrap, seedsOnly bool
 		add(known)
 	}
 	if len(known) == 0 || rebootstrap || seedsOnly {
-		ids := make([]int32, seeds)
-		for i := range ids {
-			ids[i] = SeedID(i)
-		}
-		add(ids)
+		add(seeds)
 	}
 	return out
 }
