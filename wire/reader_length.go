@@ -140,15 +140,6 @@ func NewStruct[T any](r *Reader) *T {
 	return p
 }
 
-// Bools reads an array into s, which is reused when large enough.
-func (r *Reader) Bools(s []bool, flexible, nullable bool) []bool {
-	s = ReadArray(r, s, flexible, nullable, 1)
-	for i := range s {
-		s[i] = r.Bool()
-	}
-	return s
-}
-
 // Int8s reads an array into s, which is reused when large enough.
 func (r *Reader) Int8s(s []int8, flexible, nullable bool) []int8 {
 	s = ReadArray(r, s, flexible, nullable, 1)

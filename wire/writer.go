@@ -139,14 +139,6 @@ func (w *Writer) ArrayLen(flexible, null bool, n int) bool {
 	return true
 }
 
-// Bools writes an array.
-func (w *Writer) Bools(flexible, nullable bool, s []bool) {
-	w.ArrayLen(flexible, nullable && s == nil, len(s))
-	for _, v := range s {
-		w.Bool(v)
-	}
-}
-
 // Int8s writes an array.
 func (w *Writer) Int8s(flexible, nullable bool, s []int8) {
 	w.ArrayLen(flexible, nullable && s == nil, len(s))
