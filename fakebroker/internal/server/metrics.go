@@ -1,6 +1,9 @@
 package server
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +14,10 @@ import (
 // Metrics counts what the broker does, per API. It may be read at any time.
 type Metrics struct {
 	apis [wire.Keys]apiMetrics
+
+	waiters atomic.Int64
+	mu      sync.Mutex
+	changed chan struct{} // closed when a request was counted while somebody waits; nil before anybody did
 }
 
 // apiMetrics are the sums of one API's requests; times in nanoseconds.
@@ -53,6 +60,37 @@ func (m *Metrics) record(k wire.Key, t *network.Timing) {
 	}
 	total := int64(t.Queue + t.Local + t.Remote + t.Throttle + t.Response + t.Send)
 	for old := a.slowest.Load(); total > old && !a.slowest.CompareAndSwap(old, total); old = a.slowest.Load() {
+	}
+	if m.waiters.Load() > 0 {
+		m.mu.Lock()
+		if m.changed != nil {
+			close(m.changed)
+			m.changed = nil
+		}
+		m.mu.Unlock()
+	}
+}
+
+// Await returns when n requests of an API have been answered.
+func (m *Metrics) Await(ctx context.Context, k wire.Key, n int64) error {
+	m.waiters.Add(1)
+	defer m.waiters.Add(-1)
+	for {
+		m.mu.Lock()
+		if m.changed == nil {
+			m.changed = make(chan struct{})
+		}
+		changed := m.changed
+		m.mu.Unlock()
+		have := m.API(k).Requests
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d %s requests were answered: %w", have, n, k, context.Cause(ctx))
+		}
 	}
 }
 

@@ -136,7 +136,6 @@ func (b *Broker) storageOptions() storage.ManagerOptions {
 		Logger:                 b.log,
 		ProducerIDExpirationMs: c.Int("producer.id.expiration.ms"),
 		RetentionCheckMs:       c.Int("log.retention.check.interval.ms"),
-		FlushSchedulerMs:       c.Int("log.flush.scheduler.interval.ms"),
 		RecoveryCheckpointMs:   c.Int("log.flush.offset.checkpoint.interval.ms"),
 		StartCheckpointMs:      c.Int("log.flush.start.offset.checkpoint.interval.ms"),
 		HighWatermarkCheckMs:   c.Int("replica.high.watermark.checkpoint.interval.ms"),

@@ -1,0 +1,56 @@
+package fakebroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+)
+
+// CreateTopic makes a topic, as an admin client would, and returns when it can be used. The error wraps the
+// errcode.Code that a client would get.
+func (k *Cluster) CreateTopic(ctx context.Context, t TopicSpec) error {
+	return k.createTopics(ctx, []TopicSpec{t}, false)
+}
+
+func (k *Cluster) createTopics(ctx context.Context, topics []TopicSpec, mayExist bool) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	b, err := k.running()
+	if err != nil {
+		return err
+	}
+	req := message.NewCreateTopicsRequest()
+	for _, t := range topics {
+		ct := message.CreatableTopic{Name: t.Name, NumPartitions: int32(t.Partitions), ReplicationFactor: 1}
+		for name, value := range t.Configs {
+			ct.Configs = append(ct.Configs, message.CreatableTopicConfig{Name: name, Value: &value})
+		}
+		req.Topics = append(req.Topics, ct)
+	}
+	resp, err := b.Propose(ctx, req)
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	created, ok := resp.(*message.CreateTopicsResponse)
+	if !ok {
+		return fmt.Errorf("create topics: the controller answered with %T", resp)
+	}
+	var errs []error
+	for i := range created.Topics {
+		t := &created.Topics[i]
+		code := errcode.Code(t.ErrorCode)
+		if code == errcode.None || mayExist && code == errcode.TopicAlreadyExists {
+			continue
+		}
+		text := ""
+		if t.ErrorMessage != nil {
+			text = ": " + *t.ErrorMessage
+		}
+		errs = append(errs, fmt.Errorf("create topic %q: %w%s", t.Name, code, text))
+	}
+	return errors.Join(errs...)
+}
