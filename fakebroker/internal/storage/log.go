@@ -49,7 +49,10 @@ type Log struct {
 	released   bool // the files are closed
 
 	unflushed atomic.Int64 // records since the last flush, for flush.messages
-	lastFlush int64        // ms, for flush.ms; of whoever holds the flushing slot
+
+	// Of whoever holds the flushing slot.
+	lastFlush  int64 // ms, for flush.ms
+	unsyncedID bool  // partition.metadata is not durable yet
 }
 
 // published is the state that readers see.

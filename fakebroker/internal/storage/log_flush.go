@@ -41,7 +41,7 @@ func (l *Log) flush(now time.Time, onlyFinished bool) error {
 	if err := l.saveEpochs(true); err != nil {
 		return l.fail("flush", err)
 	}
-	if err := l.fs.SyncDir(p.dir); err != nil {
+	if err := l.syncNames(p.dir); err != nil {
 		return l.fail("flush", err)
 	}
 	l.unflushed.Add(-count)
@@ -49,6 +49,24 @@ func (l *Log) flush(now time.Time, onlyFinished bool) error {
 	defer l.mu.Unlock()
 	l.recoveryPoint = max(l.recoveryPoint, min(upTo, l.end))
 	return nil
+}
+
+// syncNames makes the topic id and the names of all files durable; the first
+// time the name of the folder too.
+func (l *Log) syncNames(dir string) error {
+	if l.unsyncedID && !l.topicID.IsZero() {
+		name := filepath.Join(dir, partitionMetadataFile)
+		if err := vfs.WriteFileAtomic(l.fs, name, AppendPartitionMetadata(nil, l.topicID), true); err != nil {
+			return err
+		}
+	}
+	if l.unsyncedID || l.topicID.IsZero() {
+		if err := l.fs.SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	l.unsyncedID = false
+	return l.fs.SyncDir(dir)
 }
 
 // saveEpochs writes leader-epoch-checkpoint if it is out of date. The flushing
@@ -118,6 +136,9 @@ func (l *Log) flushAll(now time.Time) error {
 		return l.fail("close", err)
 	}
 	if err := l.saveEpochs(true); err != nil {
+		return l.fail("close", err)
+	}
+	if err := l.syncNames(l.dir); err != nil {
 		return l.fail("close", err)
 	}
 	return nil

@@ -53,7 +53,7 @@ func OpenLog(opts LogOptions, now time.Time) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open log %s: %w", opts.Dir, err)
 	}
-	if err := l.checkTopicID(opts.TopicID, fresh); err != nil {
+	if err := l.checkTopicID(&opts, fresh); err != nil {
 		l.releaseFiles()
 		return nil, err
 	}
@@ -243,8 +243,11 @@ func (l *Log) removeNames(names []string) error {
 }
 
 // checkTopicID writes partition.metadata, which has to be there before the
-// first record, or compares it.
-func (l *Log) checkTopicID(want wire.UUID, fresh bool) error {
+// first record, or compares it. It is made durable by the first flush, together
+// with the first records: a file that a power cut has left unreadable before
+// that counts as missing.
+func (l *Log) checkTopicID(opts *LogOptions, fresh bool) error {
+	want := opts.TopicID
 	name := filepath.Join(l.dir, partitionMetadataFile)
 	if !fresh {
 		b, err := vfs.ReadFile(l.fs, name)
@@ -252,10 +255,12 @@ func (l *Log) checkTopicID(want wire.UUID, fresh bool) error {
 			return err
 		}
 		if err == nil {
-			if l.topicID, err = ParsePartitionMetadata(b); err != nil {
+			l.topicID, err = ParsePartitionMetadata(b)
+			if err != nil && (opts.Clean || opts.RecoveryPoint > 0) {
 				return err
 			}
 		}
+		l.unsyncedID = opts.RecoveryPoint == 0 && !opts.Clean
 	}
 	switch {
 	case want.IsZero() || l.topicID == want:
@@ -263,9 +268,6 @@ func (l *Log) checkTopicID(want wire.UUID, fresh bool) error {
 	case !l.topicID.IsZero():
 		return refuse(errcode.InconsistentTopicId, "the log of %s in %s belongs to topic id %s, not %s", l.partition, l.dir, l.topicID, want)
 	}
-	l.topicID = want
-	if fresh {
-		return vfs.WriteFile(l.fs, name, AppendPartitionMetadata(nil, want))
-	}
-	return vfs.WriteFileAtomic(l.fs, name, AppendPartitionMetadata(nil, want), false)
+	l.topicID, l.unsyncedID = want, true
+	return vfs.WriteFile(l.fs, name, AppendPartitionMetadata(nil, want))
 }

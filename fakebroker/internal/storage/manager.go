@@ -108,8 +108,13 @@ func NewManager(opts ManagerOptions, now time.Time) (*Manager, error) {
 
 func (m *Manager) openDir(path string, now time.Time) (*logDir, error) {
 	fs := m.opts.FS
-	if err := fs.MkdirAll(path); err != nil {
-		return nil, err
+	if _, err := fs.Stat(path); errors.Is(err, vfs.ErrNotExist) {
+		if err := fs.MkdirAll(path); err != nil {
+			return nil, err
+		}
+		if err := fs.SyncDir(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := fs.Lock(filepath.Join(path, LockFile))
 	if err != nil {
