@@ -96,7 +96,7 @@ func (p *Partition) elsewhere() bool {
 
 // blocked: batches in the queue keep a newer one from being sent.
 func (p *Partition) blocked() bool {
-	if p.gap {
+	if p.gap || len(p.queue) >= remembered {
 		return true
 	}
 	for _, b := range p.queue {

@@ -84,6 +84,7 @@ func (m *Machine) Step(now time.Time, events ...Event) *Effects {
 	if !now.Before(m.expireAt) {
 		m.expire(now)
 	}
+	m.retryProducerID(now)
 	for _, b := range m.brokers {
 		if b.dirty || !now.Before(b.wakeAt) {
 			m.drain(now, b)
@@ -154,6 +155,7 @@ func (m *Machine) onGathered(now time.Time, e *Event) {
 		return
 	}
 	p.broker.activate(p)
+	m.needProducerID(now) // early: it takes a round trip, and the batch may linger meanwhile
 	if p.opened.IsZero() {
 		p.broker.dirty = true
 		return

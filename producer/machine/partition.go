@@ -18,7 +18,8 @@ type Partition struct {
 	// recovering: an attempt failed; nothing is sent until all in flight are answered.
 	recovering bool
 	retryAt    time.Time
-	failures   int // failed rounds since the last success, for the back-off
+	failures   int  // failed rounds since the last success, for the back-off
+	counted    bool // this round is in failures
 
 	opened  time.Time // zero: no open batch
 	urgent  bool
@@ -60,11 +61,19 @@ func (p *Partition) Each(f func(*Batch)) {
 
 func (p *Partition) busy() bool { return len(p.queue) > 0 || !p.opened.IsZero() }
 
+// remembered is how many batches of a producer a broker remembers per partition. A
+// batch whose outcome is in doubt can only be asked about as long as no more than
+// these are written from it on, whether they are acknowledged or not.
+const remembered = 5
+
 // next is the first batch that could be sent, nil when the queue has none. Only
 // an unbroken line may be in flight: a batch still being compressed or split
 // holds up those behind it.
 func (p *Partition) next() *Batch {
-	for _, b := range p.queue {
+	for i, b := range p.queue {
+		if i == remembered {
+			return nil
+		}
 		switch b.state {
 		case waiting:
 			if p.gap && !b.sequenced {

@@ -80,17 +80,19 @@ func (m *Machine) answered(now time.Time, b *Batch, res *Result) {
 	}
 }
 
-// disordered: the broker did not expect the sequence. That it looked for the
-// batch among the last five and did not find it proves that neither this batch nor
-// any behind it is in the log.
+// disordered: the broker did not expect the sequence, epoch or producer id.
+// OUT_OF_ORDER_SEQUENCE_NUMBER proves that neither this batch nor any behind it is in
+// the log: the broker looked for it among the last five and did not find it. The other
+// codes prove nothing, since the broker had nothing to look in; sending a batch again
+// that an earlier attempt may have written could double it then.
 func (m *Machine) disordered(now time.Time, b *Batch, t trait, res *Result) {
 	p := b.part
-	if t&newID != 0 {
-		if b.maybeWritten { // fenced before the sequence was looked at: nothing is proved
+	if res.Code != errcode.OutOfOrderSequenceNumber {
+		if b.maybeWritten {
 			m.fail(b, Verdict{Code: res.Code, Result: *res})
 			return
 		}
-		p.renewID = true
+		p.renewID = p.renewID || t&newID != 0
 	} else {
 		behind := false
 		for _, x := range p.queue {
@@ -116,9 +118,12 @@ func (m *Machine) retry(now time.Time, b *Batch, code errcode.Code, err error) {
 		return
 	}
 	b.state = waiting
-	if !p.recovering || p.retryAt.Before(now) {
-		p.failures++ // one round of answers is one failure, however many batches were in the air
-		p.retryAt = now.Add(m.backoff(p.failures))
+	if !p.counted { // one round of answers is one failure, however many batches were in the air
+		p.counted = true
+		p.failures++
+		if b.pipe == p.broker { // else another leader is known already: try it at once
+			p.retryAt = now.Add(m.backoff(p.failures))
+		}
 	}
 	p.recovering = true
 }

@@ -31,6 +31,14 @@ func (m *Machine) needProducerID(now time.Time) bool {
 	return true
 }
 
+// retryProducerID makes those who wait for an id look again once it is time to.
+func (m *Machine) retryProducerID(now time.Time) {
+	if m.idState == idNone && !m.idRetryAt.IsZero() && !now.Before(m.idRetryAt) {
+		m.idRetryAt = time.Time{}
+		m.touchAll()
+	}
+}
+
 func (m *Machine) idRetryAtOrNever() time.Time {
 	if m.idRetryAt.IsZero() {
 		return never
@@ -88,7 +96,7 @@ func (m *Machine) settle(p *Partition) {
 	if p.inFlight > 0 {
 		return
 	}
-	p.recovering = false
+	p.recovering, p.counted = false, false
 	if !p.gap {
 		return
 	}

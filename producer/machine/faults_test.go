@@ -1,0 +1,555 @@
+package machine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/producer/machine"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+)
+
+// The machine against a model of a broker, in virtual time, with faults at chosen requests. What must hold whatever
+// happens: every batch gets exactly one verdict, verdicts of a partition come in order, an acknowledged batch is in the
+// log once, a batch that was not written is not there, no batch is there twice, the log has no batch before one that
+// came earlier, and buffers are released only when nothing carries them.
+
+// fault is what happens to one request.
+type fault int
+
+const (
+	fine         fault = iota
+	requestLost        // the connection ends before the broker saw it
+	responseLost       // the connection ends after the broker appended it
+	delayed            // the answer and everything behind it takes 300 ms
+	arrivesLate        // the client gives up the connection; the request reaches the broker 250 ms later all the same
+	notLeader          // refused, and led by the other broker from now on
+	movesAfter         // appended, answered NOT_LEADER_OR_FOLLOWER, and led by the other broker, which has it
+	timedOut           // appended, answered REQUEST_TIMED_OUT
+	fewReplicas        // refused with NOT_ENOUGH_REPLICAS
+	tooFew             // appended, answered NOT_ENOUGH_REPLICAS_AFTER_APPEND
+	tooLarge           // refused with MESSAGE_TOO_LARGE
+	forgotten          // the broker lost all producer state
+	denied             // refused for good
+	invalid            // refused with INVALID_RECORD
+	faults
+)
+
+// world is the client's driver, the network and the brokers.
+type world struct {
+	t      *testing.T
+	m      *machine.Machine
+	now    time.Time
+	parts  []*simPart
+	conns  map[int32]*simConn
+	todo   []timed // network events, in order of time
+	fault  func(request int) fault
+	count  int // requests so far
+	nextID int64
+	open   map[*machine.Batch]bool // not released
+	trace  []string
+}
+
+type timed struct {
+	at time.Time
+	n  int
+	do func()
+}
+
+// simConn is one connection: answers come in order, and when it ends all of them are lost.
+type simConn struct {
+	epoch    int
+	pending  []*machine.Request
+	lastDone time.Time
+}
+
+// simPart is a partition with its log, the same on every broker.
+type simPart struct {
+	p        *machine.Partition
+	leader   int32
+	epoch    int32
+	log      []string
+	producer map[int64]*producerState
+	sent     []*simBatch
+	verdicts []string
+}
+
+type producerState struct {
+	epoch int16
+	last  []written
+}
+
+type written struct {
+	first, count int32
+	offset       int64
+}
+
+type simBatch struct {
+	b       *machine.Batch
+	records []string
+	outcome machine.Outcome
+	told    bool
+}
+
+func newWorld(t *testing.T, parts int, cfg machine.Config, f func(int) fault) *world {
+	w := &world{
+		t: t, m: machine.New(cfg), now: time.Unix(0, 0), fault: f, nextID: 100,
+		conns: map[int32]*simConn{1: {}, 2: {}}, open: map[*machine.Batch]bool{},
+	}
+	for i := range parts {
+		sp := &simPart{leader: 1, producer: map[int64]*producerState{}}
+		sp.p = machine.NewPartition(sp)
+		w.parts = append(w.parts, sp)
+		w.step(machine.Event{Kind: machine.LeaderChanged, Partition: sp.p, Leader: 1})
+		_ = i
+	}
+	return w
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.todo = append(w.todo, timed{w.now.Add(d), len(w.todo), do})
+	slices.SortStableFunc(w.todo, func(a, b timed) int { return a.at.Compare(b.at) })
+}
+
+// submit seals a batch of n records in a partition.
+func (w *world) submit(part, n int) {
+	sp := w.parts[part]
+	sb := &simBatch{}
+	for i := range n {
+		sb.records = append(sb.records, fmt.Sprintf("p%d/%d.%d", part, len(sp.sent), i))
+	}
+	sp.sent = append(sp.sent, sb)
+	w.seal(sp, sb)
+}
+
+func (w *world) seal(sp *simPart, sb *simBatch) {
+	sb.b = w.batch(sb)
+	w.step(machine.Event{Kind: machine.Gathered, Partition: sp.p, Batches: []*machine.Batch{sb.b}})
+}
+
+func (w *world) batch(sb *simBatch) *machine.Batch {
+	b := &machine.Batch{Owner: sb}
+	b.Reset()
+	b.Count, b.Size, b.Created = int32(len(sb.records)), 100*len(sb.records), w.now
+	w.open[b] = true
+	return b
+}
+
+// run lets time pass until nothing is left to happen.
+func (w *world) run(until time.Time) {
+	for steps := 0; ; steps++ {
+		require.Less(w.t, steps, 100_000, "no end\n%v", w.trace)
+		next := w.m.Deadline()
+		if len(w.todo) > 0 && w.todo[0].at.Before(next) {
+			next = w.todo[0].at
+		}
+		if next.After(until) {
+			w.now = until
+			return
+		}
+		if next.After(w.now) {
+			w.now = next
+		}
+		if len(w.todo) > 0 && !w.todo[0].at.After(w.now) {
+			do := w.todo[0].do
+			w.todo = w.todo[1:]
+			do()
+			continue
+		}
+		w.step(machine.Event{Kind: machine.Tick})
+	}
+}
+
+func (w *world) step(events ...machine.Event) {
+	for len(events) > 0 {
+		e := w.m.Step(w.now, events...)
+		events = nil
+		require.Empty(w.t, e.Seal)
+		for _, b := range e.Split {
+			events = append(events, w.divide(b))
+		}
+		for _, v := range e.Verdicts {
+			w.verdict(v)
+		}
+		for _, r := range e.Send {
+			w.send(r)
+		}
+		if e.InitProducerID {
+			w.nextID++
+			id := w.nextID
+			w.after(time.Millisecond, func() {
+				w.step(machine.Event{Kind: machine.ProducerIDReceived, ID: id})
+			})
+		}
+		if e.Refresh {
+			w.after(20*time.Millisecond, w.refresh)
+		}
+		for _, b := range e.Release {
+			require.True(w.t, w.open[b], "released twice")
+			delete(w.open, b)
+			for _, c := range w.conns {
+				for _, r := range c.pending {
+					require.NotContains(w.t, r.Batches, b, "released while a request carries it")
+				}
+			}
+		}
+	}
+}
+
+func (w *world) refresh() {
+	for _, sp := range w.parts {
+		w.step(machine.Event{Kind: machine.LeaderChanged, Partition: sp.p, Leader: sp.leader, LeaderEpoch: sp.epoch})
+	}
+}
+
+func (w *world) divide(b *machine.Batch) machine.Event {
+	whole := b.Owner.(*simBatch)
+	sp := w.partOf(b)
+	half := len(whole.records) / 2
+	first, second := &simBatch{records: whole.records[:half]}, &simBatch{records: whole.records[half:]}
+	at := slices.Index(sp.sent, whole)
+	sp.sent = slices.Replace(sp.sent, at, at+1, first, second)
+	first.b, second.b = w.batch(first), w.batch(second)
+	first.b.Created, second.b.Created = b.Created, b.Created
+	return machine.Event{Kind: machine.Divided, Batch: b, Batches: []*machine.Batch{first.b, second.b}}
+}
+
+func (w *world) partOf(b *machine.Batch) *simPart { return b.Partition().Owner.(*simPart) }
+
+func (w *world) verdict(v machine.Verdict) {
+	sb := v.Batch.Owner.(*simBatch)
+	sp := w.partOf(v.Batch)
+	require.False(w.t, sb.told, "second verdict for %v", sb.records)
+	sb.told, sb.outcome = true, v.Outcome
+	for _, earlier := range sp.sent[:slices.Index(sp.sent, sb)] {
+		require.True(w.t, earlier.told, "verdict of %v before that of %v\n%v", sb.records, earlier.records, w.trace)
+	}
+	w.trace = append(w.trace, fmt.Sprintf("%v verdict %v %v %v", w.now.UnixMilli(), sb.records, v.Outcome, v.Code))
+}
+
+// wire is what a request says, copied when it is sent: the batch may have other sequences when it arrives late.
+type wire struct {
+	sp    *simPart
+	id    int64
+	epoch int16
+	seq   int32
+	recs  []string
+}
+
+func (w *world) send(r *machine.Request) {
+	var frame []wire
+	seen := map[*simPart]bool{}
+	for _, b := range r.Batches {
+		sp := w.partOf(b)
+		require.False(w.t, seen[sp], "two batches of a partition in one request")
+		seen[sp] = true
+		require.True(w.t, w.open[b], "sent after release")
+		frame = append(frame, wire{sp, b.ProducerID, b.Epoch, b.BaseSequence, b.Owner.(*simBatch).records})
+	}
+	w.count++
+	f := w.fault(w.count)
+	for _, x := range frame {
+		w.trace = append(w.trace, fmt.Sprintf("%v #%d to %d fault %d: %v id %d epoch %d seq %d", w.now.UnixMilli(), w.count, r.Broker, f, x.recs, x.id, x.epoch, x.seq))
+	}
+	c := w.conns[r.Broker]
+	c.pending = append(c.pending, r)
+	epoch := c.epoch
+	d := 2 * time.Millisecond
+	if f == delayed {
+		d = 300 * time.Millisecond
+	}
+	if at := w.now.Add(d); at.Before(c.lastDone) { // one request of a connection at a time
+		d = c.lastDone.Sub(w.now)
+	}
+	c.lastDone = w.now.Add(d)
+	if f == arrivesLate {
+		w.after(250*time.Millisecond, func() { w.broker(r.Broker, fine, frame) })
+	}
+	w.after(d, func() {
+		if c.epoch != epoch {
+			return // the connection ended before it came to this
+		}
+		switch f {
+		case requestLost, arrivesLate:
+			w.cut(c)
+			return
+		case responseLost:
+			w.broker(r.Broker, f, frame)
+			w.cut(c)
+			return
+		}
+		r.Results = w.broker(r.Broker, f, frame)
+		c.pending = slices.DeleteFunc(c.pending, func(x *machine.Request) bool { return x == r })
+		w.step(machine.Event{Kind: machine.Replied, Request: r})
+		w.m.Recycle(r)
+	})
+}
+
+// cut ends a connection: everything on it is lost, in order.
+func (w *world) cut(c *simConn) {
+	c.epoch++
+	c.lastDone = w.now
+	lost := c.pending
+	c.pending = nil
+	for _, r := range lost {
+		r.Err, r.Written = fmt.Errorf("connection lost"), true
+		w.step(machine.Event{Kind: machine.Replied, Request: r})
+		w.m.Recycle(r)
+	}
+}
+
+// broker answers one request as Kafka would.
+func (w *world) broker(id int32, f fault, frame []wire) []machine.Result {
+	var out []machine.Result
+	for _, x := range frame {
+		out = append(out, w.appendTo(id, f, x))
+	}
+	return out
+}
+
+func (w *world) appendTo(broker int32, f fault, x wire) machine.Result {
+	no := func(c errcode.Code) machine.Result { return machine.Result{Code: c, BaseOffset: -1, AppendTime: -1} }
+	switch f {
+	case notLeader:
+		w.move(x.sp)
+	case forgotten:
+		if x.sp.settled() {
+			x.sp.producer = map[int64]*producerState{}
+		}
+	}
+	if broker != x.sp.leader {
+		return no(errcode.NotLeaderOrFollower)
+	}
+	switch f {
+	case fewReplicas:
+		return no(errcode.NotEnoughReplicas)
+	case tooLarge:
+		return no(errcode.MessageTooLarge)
+	case denied:
+		return no(errcode.TopicAuthorizationFailed)
+	case invalid:
+		return no(errcode.InvalidRecord)
+	}
+	offset, code := x.sp.append(x)
+	if code != errcode.None {
+		return no(code)
+	}
+	switch f {
+	case timedOut:
+		return no(errcode.RequestTimedOut)
+	case tooFew:
+		return no(errcode.NotEnoughReplicasAfterAppend)
+	case movesAfter:
+		w.move(x.sp)
+		return no(errcode.NotLeaderOrFollower)
+	}
+	return machine.Result{BaseOffset: offset, AppendTime: -1}
+}
+
+func (w *world) move(sp *simPart) {
+	sp.leader = 3 - sp.leader
+	sp.epoch++
+}
+
+// settled: the client knows of everything in the log that it is there. A broker that forgets a producer whose retry
+// is on its way cannot but take it for new.
+func (sp *simPart) settled() bool {
+	for _, sb := range sp.sent {
+		if (!sb.told || sb.outcome != machine.Acked) && slices.Contains(sp.log, sb.records[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// append is a leader's idempotent append: five remembered batches, gaps refused, a new epoch starts at 0.
+func (sp *simPart) append(x wire) (int64, errcode.Code) {
+	s := sp.producer[x.id]
+	n := int32(len(x.recs))
+	if s != nil {
+		switch {
+		case x.epoch < s.epoch:
+			return 0, errcode.InvalidProducerEpoch
+		case x.epoch == s.epoch:
+			for _, d := range s.last {
+				if d.first == x.seq && d.count == n {
+					return d.offset, errcode.None
+				}
+			}
+			end := s.last[len(s.last)-1]
+			if end.first+end.count != x.seq {
+				return 0, errcode.OutOfOrderSequenceNumber
+			}
+		case x.seq != 0:
+			return 0, errcode.OutOfOrderSequenceNumber
+		default:
+			s.last = nil
+		}
+	} else {
+		if x.seq != 0 {
+			return 0, errcode.UnknownProducerId // as brokers before 4 did; later ones accept it
+		}
+		s = &producerState{}
+		sp.producer[x.id] = s
+	}
+	s.epoch = x.epoch
+	offset := int64(len(sp.log))
+	s.last = append(s.last, written{x.seq, n, offset})
+	if len(s.last) > 5 {
+		s.last = s.last[1:]
+	}
+	sp.log = append(sp.log, x.recs...)
+	return offset, errcode.None
+}
+
+// check holds the promises.
+func (w *world) check() {
+	fail := func(format string, a ...any) {
+		w.t.Helper()
+		for _, l := range w.trace {
+			w.t.Log(l)
+		}
+		w.t.Fatalf(format, a...)
+	}
+	require.Empty(w.t, w.open, "batches never released\n%v", w.trace)
+	require.True(w.t, w.m.Idle())
+	for _, sp := range w.parts {
+		at := map[string]int{}
+		for i, r := range sp.log {
+			if _, twice := at[r]; twice {
+				fail("%s is in the log twice", r)
+			}
+			at[r] = i
+		}
+		last := -1
+		for _, sb := range sp.sent {
+			if !sb.told {
+				fail("no verdict for %v", sb.records)
+			}
+			for _, r := range sb.records {
+				i, there := at[r]
+				switch {
+				case sb.outcome == machine.Acked && !there:
+					fail("%s was acknowledged and is not in the log", r)
+				case sb.outcome == machine.NotWritten && there:
+					fail("%s is said not to be written and is at %d", r, i)
+				case there && i < last:
+					fail("%s at %d comes before an earlier record at %d", r, i, last)
+				case there:
+					last = i
+				}
+			}
+		}
+	}
+}
+
+func simConfig() machine.Config {
+	return machine.Config{
+		Linger: 5 * time.Millisecond, DeliveryTimeout: 5 * time.Second, RetryBackoff: 50 * time.Millisecond,
+		RetryBackoffMax: 200 * time.Millisecond, Retries: 1 << 30, MaxInFlight: 5, MaxRequestSize: 1500, Idempotent: true, Seed: 1,
+	}
+}
+
+// workload submits eight batches to each of two partitions, some at once, some later.
+func workload(w *world) {
+	for i := range 8 {
+		for p := range w.parts {
+			w.submit(p, 1+(i+p)%4)
+		}
+		if i%3 == 2 {
+			w.run(w.now.Add(time.Duration(i) * time.Millisecond))
+		}
+	}
+	w.run(w.now.Add(30 * time.Second))
+}
+
+// TestSingleFaults puts every fault at every step.
+func TestSingleFaults(t *testing.T) {
+	for f := fine; f < faults; f++ {
+		for at := 1; at <= 16; at++ {
+			w := newWorld(t, 2, simConfig(), func(n int) fault {
+				if n == at {
+					return f
+				}
+				return fine
+			})
+			workload(w)
+			w.check()
+			for _, sp := range w.parts {
+				for _, sb := range sp.sent {
+					if f != denied && f != invalid && f != tooLarge {
+						require.Equal(t, machine.Acked, sb.outcome, "fault %d at %d: %v", f, at, sb.records)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFaultPairs puts two faults at every pair of near steps.
+func TestFaultPairs(t *testing.T) {
+	for f := requestLost; f < faults; f++ {
+		for g := requestLost; g < faults; g++ {
+			for at := 1; at <= 6; at++ {
+				for gap := 1; gap <= 3; gap++ {
+					w := newWorld(t, 1, simConfig(), func(n int) fault {
+						switch n {
+						case at:
+							return f
+						case at + gap:
+							return g
+						}
+						return fine
+					})
+					workload(w)
+					w.check()
+				}
+			}
+		}
+	}
+}
+
+// TestRandomFaults draws a fault for one request in three, and a delivery timeout that runs out now and then.
+func TestRandomFaults(t *testing.T) {
+	seeds := 300
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
+		cfg := simConfig()
+		cfg.Seed = uint64(seed)
+		cfg.DeliveryTimeout = time.Duration(20+rnd.IntN(800)) * time.Millisecond
+		cfg.MaxInFlight = 1 + rnd.IntN(5)
+		w := newWorld(t, 1+rnd.IntN(3), cfg, func(int) fault {
+			if rnd.IntN(3) == 0 {
+				return fault(rnd.IntN(int(faults)))
+			}
+			return fine
+		})
+		for range 30 {
+			w.submit(rnd.IntN(len(w.parts)), 1+rnd.IntN(4))
+			if rnd.IntN(3) == 0 {
+				w.run(w.now.Add(time.Duration(rnd.IntN(60)) * time.Millisecond))
+			}
+		}
+		w.run(w.now.Add(60 * time.Second))
+		if t.Failed() {
+			return
+		}
+		w.checkSeed(seed)
+	}
+}
+
+func (w *world) checkSeed(seed int) {
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("seed %d", seed)
+		}
+	}()
+	w.check()
+}
