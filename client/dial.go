@@ -80,6 +80,10 @@ func (c *Client) explain(ctx context.Context, stage, addr string, broker int32, 
 		}
 		err = cause
 	}
+	var alert *net.OpError
+	if c.cfg.Security.UsesTLS() && !errors.Is(err, ErrTLS) && errors.As(err, &alert) && alert.Op == "remote error" {
+		err = fmt.Errorf("%w: %w", ErrTLS, err) // in TLS 1.3 a client certificate is refused after the handshake
+	}
 	e := &dialError{stage: stage, addr: addr, err: err}
 	e.hint = c.dialHint(ctx, e, broker)
 	return e

@@ -65,7 +65,7 @@ func (c *Client) dialHint(ctx context.Context, e *dialError, broker int32) strin
 		return "there is no route to that host from here" + advertised(broker)
 	case errors.As(e.err, &login):
 		return c.loginHint(login)
-	case e.stage == "TLS handshake":
+	case e.stage == "TLS handshake", errors.Is(e.err, ErrTLS):
 		return tlsHint(e.err)
 	case e.stage == "handshake" && hangUp(e.err) && !c.cfg.Security.UsesTLS():
 		if c.speaksTLS(ctx, e.addr, broker < 0) {
