@@ -52,6 +52,7 @@ func TestWhatIsCompressedComesBack(t *testing.T) {
 			for name, src := range map[string][]byte{"text": text(n), "noise": noise(n), "zeros": make([]byte, n)} {
 				out := e.Append([]byte("head"), src)
 				require.Equal(t, "head", string(out[:4]))
+				require.LessOrEqual(t, len(out)-4, e.Bound(n), "%s %s %d", c, name, n)
 				back, err := d.Append([]byte("tail"), c, out[4:], 0)
 				require.NoError(t, err, "%s %s %d", c, name, n)
 				require.True(t, bytes.Equal(src, back[4:]), "%s %s %d", c, name, n)
@@ -305,6 +306,17 @@ func TestClaimedSizesAreNotBelieved(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20), name)
+	}
+}
+
+func TestRoomForTheBoundIsEnough(t *testing.T) {
+	for _, c := range codecs {
+		e := compressor(t, c, compress.DefaultLevel)
+		for _, src := range [][]byte{text(100), noise(100), noise(70_000), text(1<<20 + 5), noise(1<<20 + 5)} {
+			room := make([]byte, 0, e.Bound(len(src)))
+			out := e.Append(room, src)
+			require.Same(t, &room[:1][0], &out[0], "%s %d", c, len(src))
+		}
 	}
 }
 

@@ -47,6 +47,22 @@ func (c *Compressor) Append(dst, src []byte) []byte {
 	return dst
 }
 
+// Bound returns how many bytes Append adds for n bytes at most, and how much room behind dst keeps it from allocating.
+func (c *Compressor) Bound(n int) int {
+	switch c.codec {
+	case None:
+		return n
+	case Gzip:
+		return n + 5*(n/1024+2) + 32 // stored blocks, in the worst case
+	case Snappy:
+		return xerialHeaderLen + (n/snappyBlock+1)*(4+32) + n + n/6
+	case Lz4:
+		return lz4HeaderLen + 8 + (n/lz4BlockSize(4)+1)*(4+16) + n + n/255
+	default:
+		return n + 4*(n/1024+1) + 64
+	}
+}
+
 func newEncoder(codec Codec, level int) encoder {
 	switch codec {
 	case Gzip:

@@ -34,7 +34,7 @@ const (
 // lz4BlockSize returns the block size that a BD code (4..7) stands for.
 func lz4BlockSize(code byte) int { return 1 << (8 + 2*code) }
 
-// lz4Block compresses one block into dst and returns its size, 0 if it does not fit.
+// lz4Block compresses one block into dst, which has lz4Bound(len(src)) bytes, and returns its size.
 type lz4Block interface {
 	CompressBlock(src, dst []byte) (int, error)
 }
@@ -45,7 +45,7 @@ type lz4Encoder struct{ block lz4Block }
 // one, which here has nine steps (levels above 9 are its last).
 func newLz4Encoder(level int) encoder {
 	if level == 9 {
-		return lz4Encoder{new(lz4.Compressor)}
+		return lz4Encoder{new(lz4Fast)}
 	}
 	steps := [...]lz4.CompressionLevel{lz4.Level1, lz4.Level2, lz4.Level3, lz4.Level4, lz4.Level5, lz4.Level6,
 		lz4.Level7, lz4.Level8, lz4.Level9}
@@ -59,14 +59,14 @@ func (e lz4Encoder) append(dst, src []byte) []byte {
 	for code < 7 && lz4BlockSize(code) < len(src) {
 		code++
 	}
-	dst = append(reserve(dst, lz4HeaderLen+len(src)/2+8), 0x04, 0x22, 0x4d, 0x18, lz4Version|lz4Independent, code<<4)
+	dst = append(dst, 0x04, 0x22, 0x4d, 0x18, lz4Version|lz4Independent, code<<4)
 	dst = append(dst, byte(xxh32(dst[len(dst)-2:])>>8))
 	for size := lz4BlockSize(code); len(src) > 0; {
 		block := src[:min(len(src), size)]
 		src = src[len(block):]
 		at := len(dst)
-		dst = reserve(dst, 4+len(block)+4)
-		n, err := e.block.CompressBlock(block, dst[at+4:at+4+len(block)])
+		dst = reserve(dst, 4+lz4Bound(len(block))+4)
+		n, err := e.block.CompressBlock(block, dst[at+4:at+4+lz4Bound(len(block))])
 		head := uint32(n)
 		if err != nil || n <= 0 || n >= len(block) {
 			n = copy(dst[at+4:at+4+len(block)], block)
