@@ -39,4 +39,11 @@
 // which sequences start at 0, and only once no batch in the queue may already be
 // in the log. Epochs are counted per partition, because a broker checks them per
 // partition; the producer id is shared.
+//
+// # A weakness
+//
+// OUT_OF_ORDER_SEQUENCE_NUMBER proves that a batch is not in the log now. If requests of a dead connection reach the
+// broker after that answer and before the new epoch does, and the first of them fills the very gap (its own batch
+// having been given up meanwhile), the second is appended too and appears twice. Kafka's own producer has the same
+// hole; only transactions close it (KIP-890).
 package machine
