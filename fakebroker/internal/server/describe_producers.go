@@ -5,6 +5,9 @@ import (
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
+// notHosted is Apache Kafka's text for a partition that this broker does not lead.
+const notHosted = "This server does not host this topic-partition."
+
 // handleDescribeProducers lists the producer ids that partitions remember (KIP-664).
 func handleDescribeProducers(b *Broker, r *Request) {
 	req := r.Body.(*message.DescribeProducersRequest)
@@ -20,9 +23,14 @@ func handleDescribeProducers(b *Broker, r *Request) {
 			op.SetDefaults()
 			op.PartitionIndex = index
 			p, code := b.leads(t, index)
-			if op.ErrorCode = int16(code); code == errcode.None {
-				op.ActiveProducers = activeProducers(p)
+			if op.ErrorCode = int16(code); code != errcode.None {
+				if t == nil { // an unknown partition of a known topic gets none
+					text := notHosted
+					op.ErrorMessage = &text
+				}
+				continue
 			}
+			op.ActiveProducers = activeProducers(p)
 		}
 	}
 	r.Respond(resp)

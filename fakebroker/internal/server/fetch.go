@@ -143,6 +143,7 @@ func (f *fetch) readPartition(fp *fetchPartition, left int, oversize bool) {
 	}
 	if code != errcode.None {
 		fp.result = failedFetch(code)
+		fp.result.abortedSet = true // empty here and null for other errors, as in Apache Kafka's answers
 		return
 	}
 	f.readers++

@@ -28,6 +28,8 @@ func handleInitProducerId(b *Broker, r *Request) {
 		respond(-1, errcode.InvalidRequest)
 	case req.TransactionalId != nil && *req.TransactionalId == "":
 		respond(-1, errcode.InvalidRequest)
+	case req.TransactionalId != nil && (req.TransactionTimeoutMs <= 0 || int64(req.TransactionTimeoutMs) > b.Config().Int("transaction.max.timeout.ms")):
+		respond(-1, errcode.InvalidTransactionTimeout)
 	case req.TransactionalId != nil:
 		respond(-1, errcode.CoordinatorNotAvailable)
 	default:

@@ -25,20 +25,26 @@ func handleListOffsets(b *Broker, r *Request) {
 	req := r.Body.(*message.ListOffsetsRequest)
 	resp := message.NewListOffsetsResponse()
 	resp.Topics = make([]message.ListOffsetsTopicResponse, len(req.Topics))
-	repeated := repeatedListOffsets(req)
+	asked := timesAsked(req)
 	for i := range req.Topics {
 		rt, out := &req.Topics[i], &resp.Topics[i]
 		out.Name = rt.Name
-		out.Partitions = make([]message.ListOffsetsPartitionResponse, len(rt.Partitions))
+		out.Partitions = make([]message.ListOffsetsPartitionResponse, 0, len(rt.Partitions))
 		t := b.table.named(rt.Name)
 		for j := range rt.Partitions {
-			rp, op := &rt.Partitions[j], &out.Partitions[j]
+			rp := &rt.Partitions[j]
+			op := message.ListOffsetsPartitionResponse{}
 			op.SetDefaults()
 			op.PartitionIndex = rp.PartitionIndex
 			code := errcode.InvalidRequest
 			var found storage.TimestampOffset
-			if !repeated[partKey{name: rt.Name, index: rp.PartitionIndex}] {
+			switch k := (partKey{name: rt.Name, index: rp.PartitionIndex}); asked[k] {
+			case 1:
 				found, code = b.listOffset(r, req, t, rp)
+			case 0:
+				continue // answered already
+			default:
+				asked[k] = 0
 			}
 			if op.ErrorCode = int16(code); code == errcode.None {
 				op.Timestamp, op.Offset = found.Timestamp, found.Offset
@@ -46,28 +52,21 @@ func handleListOffsets(b *Broker, r *Request) {
 					op.LeaderEpoch = found.LeaderEpoch
 				}
 			}
+			out.Partitions = append(out.Partitions, op)
 		}
 	}
 	r.Respond(resp)
 }
 
-// repeatedListOffsets finds partitions that are asked for twice: Apache Kafka answers INVALID_REQUEST for each of them.
-func repeatedListOffsets(req *message.ListOffsetsRequest) map[partKey]bool {
-	var repeated map[partKey]bool
-	seen := make(map[partKey]bool)
+// timesAsked counts how often each partition is asked for: what comes twice gets one answer, INVALID_REQUEST.
+func timesAsked(req *message.ListOffsetsRequest) map[partKey]int {
+	asked := make(map[partKey]int)
 	for i := range req.Topics {
 		for j := range req.Topics[i].Partitions {
-			k := partKey{name: req.Topics[i].Name, index: req.Topics[i].Partitions[j].PartitionIndex}
-			if seen[k] {
-				if repeated == nil {
-					repeated = make(map[partKey]bool)
-				}
-				repeated[k] = true
-			}
-			seen[k] = true
+			asked[partKey{name: req.Topics[i].Name, index: req.Topics[i].Partitions[j].PartitionIndex}]++
 		}
 	}
-	return repeated
+	return asked
 }
 
 func (b *Broker) listOffset(r *Request, req *message.ListOffsetsRequest, t *topic, rp *message.ListOffsetsPartition) (storage.TimestampOffset, errcode.Code) {

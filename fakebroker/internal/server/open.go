@@ -87,7 +87,9 @@ func (b *Broker) open(ctx context.Context) error {
 		ClusterID:   m.ClusterID(),
 		DirectoryID: dirs[0],
 		Config:      b.opts.Config,
+		Controller:  b.controllerEndpoint(),
 		NewUUID:     b.opts.NewUUID,
+		Rand:        func(n int) int { return int(b.opts.Random(int64(n))) },
 		Logger:      b.log,
 	})
 	if err != nil {
@@ -115,8 +117,15 @@ func (b *Broker) open(ctx context.Context) error {
 	return nil
 }
 
+// controllerEndpoint is what the voter set of a new cluster says about this node. Nothing listens there yet: the quorum
+// is this process. Apache Kafka, started on the folder, puts its own endpoint in.
+func (b *Broker) controllerEndpoint() *driver.Endpoint {
+	first := &b.opts.Listeners[0]
+	return &driver.Endpoint{Name: "CONTROLLER", Host: first.Host, Port: uint16(first.Port + 1)}
+}
+
 func (b *Broker) registration(dirs []wire.UUID) driver.Registration {
-	r := driver.Registration{BrokerID: b.opts.NodeID, Rack: b.opts.Rack, Directories: dirs}
+	r := driver.Registration{BrokerID: b.opts.NodeID, Rack: b.opts.Rack, Directories: dirs, PreviousBrokerEpoch: b.storage.PreviousBrokerEpoch()}
 	for i := range b.opts.Listeners {
 		l := &b.opts.Listeners[i]
 		r.Listeners = append(r.Listeners, driver.Endpoint{Name: l.Name, Host: l.Host, Port: uint16(l.Port), SecurityProtocol: int16(l.protocol())})
