@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -49,4 +50,11 @@ func (e *events) disconnects() []error {
 func blackHole(ctx context.Context, network, addr string) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
+}
+
+// heapBytes is how many bytes have been allocated so far.
+func heapBytes() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -170,7 +170,7 @@ func sslProperties() PropertyTable[Config] {
 		{Key: "ssl.keystore.certificate.chain", Default: "(null)", Doc: "certificate chain inline", Apply: text(func(s *SSLConfig) *string { return &s.KeystoreChain })},
 		{Key: "ssl.keystore.key", Default: "(null)", Doc: "private key inline", Apply: secret(func(s *SSLConfig) *Secret { return &s.KeystoreKey })},
 		{Key: "ssl.enabled.protocols", Default: "TLSv1.2,TLSv1.3", Doc: "TLS versions", Apply: list(func(s *SSLConfig) *[]string { return &s.Protocols })},
-		{Key: "ssl.cipher.suites", Default: "(null)", Doc: "TLS 1.2 cipher suites", Apply: list(func(s *SSLConfig) *[]string { return &s.CipherSuites })},
+		{Key: "ssl.cipher.suites", Default: "", Doc: "TLS 1.2 cipher suites", Apply: list(func(s *SSLConfig) *[]string { return &s.CipherSuites })},
 		{Key: "ssl.endpoint.identification.algorithm", Default: "https", Doc: "https checks the host name, empty does not", Apply: func(c *Config, value string) error {
 			switch strings.ToLower(value) {
 			case "https":
@@ -232,7 +232,7 @@ var oauthKeys = [][2]string{
 	{"oauthbearer.assertion.private.key.file", "(null)"}, {"oauthbearer.assertion.private.key.passphrase", "(null)"},
 	{"oauthbearer.assertion.template.file", "(null)"}, {"oauthbearer.client.credentials.client.id", "(null)"},
 	{"oauthbearer.client.credentials.client.secret", "(null)"}, {"oauthbearer.clock.skew.seconds", "30"},
-	{"oauthbearer.expected.audience", "(null)"}, {"oauthbearer.expected.issuer", "(null)"},
+	{"oauthbearer.expected.audience", ""}, {"oauthbearer.expected.issuer", "(null)"},
 	{"oauthbearer.header.urlencode", "false"}, {"oauthbearer.jwks.endpoint.refresh.ms", "3600000"},
 	{"oauthbearer.jwks.endpoint.retry.backoff.max.ms", "10000"}, {"oauthbearer.jwks.endpoint.retry.backoff.ms", "100"},
 	{"oauthbearer.jwks.endpoint.url", "(null)"},
