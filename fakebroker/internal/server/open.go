@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/network"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/purgatory"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
 )
 
@@ -71,6 +73,9 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 
 func (b *Broker) open(ctx context.Context) error {
 	now := time.Now()
+	if err := b.adoptClusterID(); err != nil {
+		return err
+	}
 	m, err := storage.NewManager(b.storageOptions(), now)
 	if err != nil {
 		return fmt.Errorf("open log dirs %s: %w", strings.Join(b.opts.Dirs, ","), err)
@@ -115,6 +120,24 @@ func (b *Broker) open(ctx context.Context) error {
 		b.front.Serve(network.Listener{Name: l.Name, Listener: l.Listener, TLS: l.TLS, Auth: l.SASL})
 	}
 	return nil
+}
+
+// adoptClusterID keeps the id that a log dir has already, unless another one was asked for; a new cluster gets a new one.
+func (b *Broker) adoptClusterID() error {
+	if b.opts.ClusterID != "" {
+		return nil
+	}
+	text, err := vfs.ReadFile(b.opts.FS, filepath.Join(b.opts.Dirs[0], storage.MetaPropertiesFile))
+	switch {
+	case errors.Is(err, vfs.ErrNotExist):
+		b.opts.ClusterID = b.opts.NewUUID().String()
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the cluster id: %w", err)
+	}
+	p, err := storage.ParseMetaProperties(text)
+	b.opts.ClusterID = p.ClusterID
+	return err
 }
 
 // controllerEndpoint is what the voter set of a new cluster says about this node. Nothing listens there yet: the quorum
