@@ -3,8 +3,11 @@ package compress
 import "github.com/klauspost/compress/zstd"
 
 const (
-	// zstdEncodeWindow is how far back the encoder looks. Batches are rarely larger.
-	zstdEncodeWindow = 1 << 20
+	// zstdNear and zstdFar are how far back the encoder looks at ordinary levels (up to 5) and at thorough ones. The
+	// library's blocks are no longer than the window, and shorter ones fit their contents better: measured on log lines,
+	// 64 KiB costs 3 % less CPU than 1 MiB and compresses 0 to 2 % better, unless a batch repeats itself further back.
+	zstdNear = 64 << 10
+	zstdFar  = 2 << 20
 	// zstdDecodeWindow is the largest window that a frame may ask for: what zstd-jni allows, and what it writes at level
 	// 20 and above. It costs nothing here, since a batch is decoded in one piece and serves as its own window.
 	zstdDecodeWindow = 128 << 20
@@ -15,12 +18,16 @@ const (
 type zstdEncoder struct{ e *zstd.Encoder }
 
 func newZstdEncoder(level int) encoder {
+	window := zstdNear
+	if level > 5 {
+		window = zstdFar
+	}
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
 		zstd.WithEncoderConcurrency(1), // no goroutines
 		zstd.WithEncoderCRC(false),     // the batch has its CRC-32C; zstd-jni writes none either
 		zstd.WithZeroFrames(true),
-		zstd.WithWindowSize(zstdEncodeWindow),
+		zstd.WithWindowSize(window),
 		zstd.WithLowerEncoderMem(true),
 	)
 	if err != nil {
