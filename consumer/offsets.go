@@ -96,41 +96,57 @@ func (c *Consumer) listOffsets(ctx context.Context, op string, asks map[TopicPar
 			fmt.Errorf("%w: default.api.timeout.ms is %s", context.DeadlineExceeded, c.cfg.APITimeout))
 		defer cancel()
 	}
+	names := topicsOf(asks)
+	c.cl.AddTopics(names...) // so that the client keeps track of them meanwhile
+	defer c.cl.RemoveTopics(names...)
 	found := make(map[TopicPartition]OffsetAndTime, len(asks))
 	begin := time.Now()
+	var last error // what the last round that was not cut short ended with
 	for attempt := 1; len(found) < len(asks); attempt++ {
-		again, err := c.askLeaders(ctx, asks, found)
-		if err == nil && len(again) == 0 {
+		again, err := c.askLeaders(ctx, names, asks, found)
+		if err == nil && len(again) > 0 {
+			err = firstOf(again)
+		}
+		if err == nil {
 			continue
 		}
-		if err == nil || client.Retriable(err) {
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if ctx.Err() == nil && client.Retriable(err) {
 			c.cl.RefreshMetadata()
-			if waitErr := pause(ctx, c.cl.Config().RetryBackoff); waitErr == nil {
+			if pause(ctx, c.cl.Config().RetryBackoff) == nil {
 				continue
-			} else if err == nil {
-				err = waitErr
 			}
 		}
-		return found, lookupFailed(op, err, again, attempt, time.Since(begin))
+		return found, lookupFailed(ctx, op, last, attempt, time.Since(begin))
 	}
 	return found, nil
 }
 
-// lookupFailed names the first partition that is missing.
-func lookupFailed(op string, err error, again map[TopicPartition]errcode.Code, attempts int, elapsed time.Duration) error {
+// firstOf is the error of the first of some partitions.
+func firstOf(again map[TopicPartition]errcode.Code) error {
+	var names []TopicPartition
+	for tp := range again {
+		names = append(names, tp)
+	}
+	slices.SortFunc(names, func(a, b TopicPartition) int { return strings.Compare(a.String(), b.String()) })
+	e := &client.OpError{Op: "ListOffsets", Topic: names[0].Topic, Partition: names[0].Partition, Err: again[names[0]]}
+	if len(names) > 1 {
+		e.Hint = fmt.Sprintf("%d more partitions failed too", len(names)-1)
+	}
+	return e
+}
+
+// lookupFailed says which operation an error ended, for which partition, after how long.
+func lookupFailed(ctx context.Context, op string, err error, attempts int, elapsed time.Duration) error {
 	e := &client.OpError{Op: op, Partition: -1, Attempts: attempts, Elapsed: elapsed, Err: err}
 	var inner *client.OpError
 	if errors.As(err, &inner) {
-		e.Topic, e.Partition, e.Broker, e.Hint = inner.Topic, inner.Partition, inner.Broker, inner.Hint
+		e.Topic, e.Partition, e.Broker, e.Hint, e.Err = inner.Topic, inner.Partition, inner.Broker, inner.Hint, inner.Err
 	}
-	if len(again) > 0 && e.Topic == "" {
-		var names []TopicPartition
-		for tp := range again {
-			names = append(names, tp)
-		}
-		slices.SortFunc(names, func(a, b TopicPartition) int { return strings.Compare(a.String(), b.String()) })
-		e.Topic, e.Partition = names[0].Topic, names[0].Partition
-		e.Err = fmt.Errorf("%w (%d partitions are missing, the first answered %w)", err, len(again), again[names[0]])
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(e.Err, cause) {
+		e.Err = fmt.Errorf("%w: %w", cause, e.Err)
 	}
 	return e
 }
@@ -148,12 +164,11 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // askLeaders makes one round over the leaders of what is missing in found. again has the partitions that may succeed
 // later; err is one that will not.
-func (c *Consumer) askLeaders(ctx context.Context, asks map[TopicPartition]int64, found map[TopicPartition]OffsetAndTime) (again map[TopicPartition]errcode.Code, err error) {
-	topology, err := c.cl.AwaitTopics(ctx, topicsOf(asks)...)
+func (c *Consumer) askLeaders(ctx context.Context, names []string, asks map[TopicPartition]int64, found map[TopicPartition]OffsetAndTime) (again map[TopicPartition]errcode.Code, err error) {
+	topology, err := c.cl.AwaitTopics(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	defer c.cl.RemoveTopics(topicsOf(asks)...)
 	again = map[TopicPartition]errcode.Code{}
 	requests := map[int32]*message.ListOffsetsRequest{}
 	for tp, at := range asks {

@@ -33,6 +33,10 @@ func (f *Fetcher) plan(now time.Time, eff *Effects) {
 	if f.view == nil {
 		return
 	}
+	// A wait that is over is forgotten, so that Deadline never names a time that has passed.
+	for _, b := range f.brokers {
+		b.retryAt = pending(b.retryAt, now)
+	}
 	rounds := map[int32]*round{}
 	var order []*round
 	at := func(id int32) *round {
@@ -49,7 +53,7 @@ func (f *Fetcher) plan(now time.Time, eff *Effects) {
 	}
 	slices.SortFunc(order, func(a, b *round) int { return cmp.Compare(a.broker.id, b.broker.id) })
 	for _, r := range order {
-		if now.Before(r.broker.retryAt) {
+		if !r.broker.retryAt.IsZero() {
 			continue
 		}
 		for _, l := range []*Lookup{r.offsets, r.epochs} {
@@ -66,11 +70,20 @@ func (f *Fetcher) plan(now time.Time, eff *Effects) {
 	}
 }
 
+// pending is a time if it is still to come.
+func pending(t, now time.Time) time.Time {
+	if now.Before(t) {
+		return t
+	}
+	return zeroTime
+}
+
 // planPartition puts one partition where it belongs: into a look-up, a fetch, or a wait.
 func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *round, eff *Effects) {
 	if due := f.reportAt(p); !due.IsZero() && !now.Before(due) {
 		f.report(p, now, p.lastFetch, eff)
 	}
+	p.retryAt = pending(p.retryAt, now)
 	if p.state == halted || p.busy {
 		if p.busy && p.leader >= 0 {
 			at(p.leader).pending++
@@ -79,7 +92,7 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 	}
 	from := f.source(p, now, eff)
 	if from < 0 {
-		if !now.Before(p.retryAt) {
+		if p.retryAt.IsZero() {
 			f.retry(p, now, -1, f.whyNoLeader(p), f.denied(p), eff)
 			eff.Refresh = true
 		}
@@ -87,7 +100,7 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 	}
 	r := at(from)
 	switch {
-	case now.Before(p.retryAt):
+	case !p.retryAt.IsZero():
 		r.pending++
 	case p.state == resolving:
 		r.pending++

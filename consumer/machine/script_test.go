@@ -292,6 +292,9 @@ func (s *script) step(ev Event) {
 	for range 10 {
 		eff := s.f.Step(s.now, ev)
 		s.print(&eff)
+		if _, woke := ev.(Woke); woke && s.f.view != nil && !s.f.Deadline().IsZero() {
+			require.True(s.t, s.f.Deadline().After(s.now), "a deadline that has passed would spin the driver")
+		}
 		if !eff.Wake {
 			return
 		}

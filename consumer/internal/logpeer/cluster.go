@@ -1,6 +1,8 @@
 package logpeer
 
 import (
+	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/compress"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 	"github.com/ottla-kafka/ottla/wire/record"
 	"github.com/ottla-kafka/ottla/wire/wiretest"
@@ -19,7 +22,9 @@ type Cluster struct {
 	*wiretest.Peer
 
 	mu       sync.Mutex
+	brokers  int
 	topics   map[string]*topic
+	told     map[string]message.MetadataResponseTopic // what metadata tells
 	sessions map[int32]*session
 	lastID   int32
 	grown    chan struct{} // closed and replaced when data came or leaders moved
@@ -41,7 +46,7 @@ type Partition struct {
 
 	batches []batch
 	epochs  []epochStart
-	aborted []message.AbortedTransaction
+	aborted []abortedTxn
 	open    map[int64]int64 // producer id -> first offset of its open transaction
 	end     int64
 }
@@ -52,6 +57,8 @@ type batch struct {
 	bytes      []byte
 }
 
+type abortedTxn struct{ producer, first, last int64 }
+
 type epochStart struct {
 	epoch int32
 	start int64
@@ -59,7 +66,7 @@ type epochStart struct {
 
 // New is a cluster of brokers 1 to n. It ends with the test.
 func New(t testing.TB, n int) *Cluster {
-	c := &Cluster{topics: map[string]*topic{}, sessions: map[int32]*session{}, grown: make(chan struct{})}
+	c := &Cluster{brokers: n, told: map[string]message.MetadataResponseTopic{}, topics: map[string]*topic{}, sessions: map[int32]*session{}, grown: make(chan struct{})}
 	c.Peer = wiretest.NewCluster(n, c.answer)
 	if t != nil {
 		t.Cleanup(c.Close)
@@ -103,6 +110,8 @@ func (c *Cluster) Answer(r *wiretest.Request) message.Response {
 		return c.listOffsets(r, req)
 	case *message.OffsetForLeaderEpochRequest:
 		return c.epochEnds(r, req)
+	case *message.MetadataRequest:
+		return c.metadata(req)
 	}
 	return nil
 }
@@ -121,7 +130,7 @@ func (c *Cluster) Topic(name string, leaders ...int32) {
 	c.mu.Lock()
 	c.topics[name] = t
 	c.mu.Unlock()
-	c.SetTopic(name, 1, leaders...)
+	c.Announce(name)
 }
 
 // Change runs f on a partition under the cluster's lock; metadata does not follow, see Announce.
@@ -141,24 +150,56 @@ func (c *Cluster) MoveLeader(name string, partition, to int32) {
 	})
 }
 
-// Announce makes metadata tell the leaders as they are. The peer keeps one epoch for all partitions of a topic, so
-// the highest is told.
+// Announce makes metadata tell the leaders and epochs as they are.
 func (c *Cluster) Announce(name string) {
 	c.mu.Lock()
-	var leaders []int32
-	epoch := int32(0)
-	for _, p := range c.topics[name].parts {
-		leaders = append(leaders, p.Leader)
-		epoch = max(epoch, p.Epoch)
+	defer c.mu.Unlock()
+	t := c.topics[name]
+	m := message.MetadataResponseTopic{Name: &name, TopicId: t.id}
+	for i, p := range t.parts {
+		m.TopicAuthorizedOperations = math.MinInt32
+		m.Partitions = append(m.Partitions, message.MetadataResponsePartition{PartitionIndex: int32(i), LeaderId: p.Leader,
+			LeaderEpoch: p.Epoch, ReplicaNodes: []int32{p.Leader}, IsrNodes: []int32{p.Leader}})
 	}
-	for _, p := range c.topics[name].parts {
-		if p.Epoch < epoch {
-			p.Epoch = epoch
-			p.epochs = append(p.epochs, epochStart{epoch, p.end})
+	c.told[name] = m
+}
+
+// metadata answers from what was announced, with all brokers, stopped ones too.
+func (c *Cluster) metadata(req *message.MetadataRequest) message.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := "logpeer-cluster-0000000"
+	resp := message.NewMetadataResponse()
+	resp.ClusterId, resp.ControllerId = &id, 1
+	for b := range c.brokers {
+		resp.Brokers = append(resp.Brokers, message.MetadataResponseBroker{NodeId: int32(b + 1), Host: fmt.Sprintf("broker-%d", b+1), Port: 9092})
+	}
+	for _, t := range req.Topics {
+		if t.Name != nil {
+			resp.Topics = append(resp.Topics, c.tell(*t.Name))
+			continue
+		}
+		unknown := message.MetadataResponseTopic{TopicId: t.TopicId, ErrorCode: int16(errcode.UnknownTopicId), TopicAuthorizedOperations: math.MinInt32}
+		for name, told := range c.told {
+			if told.TopicId == t.TopicId {
+				unknown = c.tell(name)
+			}
+		}
+		resp.Topics = append(resp.Topics, unknown)
+	}
+	if req.Topics == nil {
+		for name := range c.told {
+			resp.Topics = append(resp.Topics, c.tell(name))
 		}
 	}
-	c.mu.Unlock()
-	c.SetTopic(name, epoch, leaders...)
+	return resp
+}
+
+func (c *Cluster) tell(name string) message.MetadataResponseTopic {
+	if m, ok := c.told[name]; ok {
+		return m
+	}
+	return message.MetadataResponseTopic{Name: &name, ErrorCode: int16(errcode.UnknownTopicOrPartition), TopicAuthorizedOperations: math.MinInt32}
 }
 
 // Truncate cuts a log to end at that offset, as an unclean election may.
@@ -233,7 +274,7 @@ func (c *Cluster) EndTxn(name string, partition int32, producerID int64, commit 
 	p := c.topics[name].parts[partition]
 	bytes := record.AppendEndTxn(nil, record.EndTxn{Commit: commit}, 0, p.Epoch, p.end, producerID, 0)
 	if first, ok := p.open[producerID]; ok && !commit {
-		p.aborted = append(p.aborted, message.AbortedTransaction{ProducerId: producerID, FirstOffset: first})
+		p.aborted = append(p.aborted, abortedTxn{producerID, first, p.end})
 	}
 	delete(p.open, producerID)
 	c.put(p, bytes, 1)
@@ -275,4 +316,15 @@ func (c *Cluster) find(name string, id wire.UUID) *topic {
 		}
 	}
 	return nil
+}
+
+// ReplaceTopic deletes a topic and creates another of its name.
+func (c *Cluster) ReplaceTopic(name string, leaders ...int32) {
+	c.Topic(name, leaders...)
+	c.mu.Lock()
+	t := c.topics[name]
+	t.id[7]++
+	c.wakeAll()
+	c.mu.Unlock()
+	c.Announce(name)
 }

@@ -239,8 +239,8 @@ func (p *Partition) fill(d *message.FetchResponsePartitionData, req *message.Fet
 	if req.IsolationLevel == 1 && out.Len() > 0 {
 		d.AbortedTransactions = []message.AbortedTransaction{}
 		for _, a := range p.aborted {
-			if a.FirstOffset < last { // a superset of what overlaps is allowed: the rest is never met
-				d.AbortedTransactions = append(d.AbortedTransactions, a)
+			if a.first < last && a.last >= q.req.FetchOffset { // exactly what overlaps with the answer
+				d.AbortedTransactions = append(d.AbortedTransactions, message.AbortedTransaction{ProducerId: a.producer, FirstOffset: a.first})
 			}
 		}
 	}
