@@ -48,7 +48,7 @@ func (c *crash) folder(d *folder) *folder {
 	for _, ch := range d.journal[:c.rnd.IntN(len(d.journal)+1)] {
 		ch.on(entries)
 	}
-	out := &folder{layers: true, modTime: d.modTime, entries: make(map[string]any), durable: make(map[string]any)}
+	out := &folder{layers: true, entries: make(map[string]any), durable: make(map[string]any)}
 	for _, name := range sortedNames(entries) { // the order decides about the random draws
 		var v any
 		switch e := entries[name].(type) {

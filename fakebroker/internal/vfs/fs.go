@@ -33,7 +33,7 @@ type Info struct {
 	Name    string // last element of the path
 	Size    int64  // bytes; 0 for a folder
 	Dir     bool
-	ModTime time.Time // of the last write
+	ModTime time.Time // of the last write; MemFS keeps none for folders
 }
 
 // FS is a file system. Names are slash or OS separated paths, absolute or

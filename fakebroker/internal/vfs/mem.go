@@ -33,7 +33,6 @@ type MemFS struct {
 // folder is a directory: entries are *folder or *inode.
 type folder struct {
 	entries map[string]any
-	modTime time.Time
 
 	layers  bool           // as MemFS.layers
 	durable map[string]any // entries at the last SyncDir
@@ -50,7 +49,7 @@ type change struct {
 // NewMem returns an empty file system in memory.
 func NewMem() *MemFS { return &MemFS{} }
 
-func (m *MemFS) newFolder() *folder { return &folder{modTime: time.Now(), layers: m.layers} }
+func (m *MemFS) newFolder() *folder { return &folder{layers: m.layers} }
 
 func (d *folder) set(name string, v any) {
 	d.apply(change{names: [2]string{name}, values: [2]any{v}})
@@ -63,7 +62,6 @@ func (d *folder) apply(c change) {
 	if d.layers {
 		d.journal = append(d.journal, c)
 	}
-	d.modTime = time.Now()
 	c.on(d.entries)
 }
 
@@ -102,11 +100,27 @@ func (m *MemFS) walk(op, name string) (*folder, string, error) {
 
 // clean turns any spelling of a path into a/b/c; the root is ".".
 func clean(name string) string {
+	if tidy(name) {
+		return name
+	}
 	name = filepath.ToSlash(filepath.Clean(name))
 	if name = strings.TrimPrefix(name, "/"); name == "" {
 		return "."
 	}
 	return name
+}
+
+// tidy tells, cheaply, that a path is clean already.
+func tidy(name string) bool {
+	last := byte('/')
+	for i := range len(name) {
+		c := name[i]
+		if c == '\\' || last == '/' && (c == '/' || c == '.') {
+			return false
+		}
+		last = c
+	}
+	return last != '/'
 }
 
 func pathError(op, name string, err error) error {
@@ -245,8 +259,8 @@ func (m *MemFS) List(dir string) ([]Info, error) {
 }
 
 func describe(name string, v any) Info {
-	if sub, ok := v.(*folder); ok {
-		return Info{Name: name, Dir: true, ModTime: sub.modTime}
+	if _, ok := v.(*folder); ok {
+		return Info{Name: name, Dir: true}
 	}
 	n := v.(*inode)
 	n.mu.RLock()

@@ -7,12 +7,15 @@ import (
 	"time"
 )
 
-// Sizes of the blocks that hold a file. A new block is an eighth of what the
-// file holds already, so that a file wastes at most about that much and a
-// small file little, and large files have few blocks.
+// Sizes of the blocks that hold a file. The first block holds just what is
+// written first: many files are written once. A further block is an eighth of
+// what the file holds already, so that a file wastes at most about that much;
+// files below smallFile, where it is about bytes and not about megabytes, grow
+// by half, so that they do not fall into many pieces.
 const (
-	minBlock = 512
-	maxBlock = 1 << 20
+	minBlock  = 512
+	maxBlock  = 1 << 20
+	smallFile = 64 << 10
 )
 
 // block is a run of bytes at a fixed place of the file. Bytes within len(data)
@@ -104,7 +107,14 @@ func (n *inode) appendLocked(p []byte) {
 
 // grow adds an empty block with room for at least want bytes.
 func (n *inode) grow(want int) {
-	size := max(want, int(min(max(n.size/8, minBlock), maxBlock)))
+	size := want
+	switch {
+	case n.size == 0:
+	case n.size < smallFile:
+		size = max(want, minBlock, int(n.size/2))
+	default:
+		size = max(want, int(min(n.size/8, maxBlock)))
+	}
 	n.blocks = append(n.blocks, block{off: n.size, data: make([]byte, 0, size)})
 }
 
