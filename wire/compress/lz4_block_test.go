@@ -24,7 +24,7 @@ func requireBlock(t *testing.T, c *lz4Fast, src []byte) {
 func TestLz4BlocksComeBack(t *testing.T) {
 	c := new(lz4Fast)
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for i := range 3000 {
+	for i := range 900 {
 		src := make([]byte, rnd.IntN(1<<(2+i%13)))
 		letters := 1 + rnd.IntN(1<<(i%8))
 		for j := range src {
