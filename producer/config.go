@@ -88,6 +88,9 @@ type Config struct {
 	// RackAware makes it prefer partitions led in the client's rack (partitioner.rack.aware, false).
 	RackAware bool
 
+	// KeyFormat and ValueFormat are how Any encodes (key.serializer, value.serializer; bytes).
+	KeyFormat, ValueFormat Format
+
 	// Interceptors see each record before it is sent and each acknowledgement.
 	Interceptors []Interceptor
 
@@ -118,6 +121,8 @@ func DefaultConfig() Config {
 		ZstdLevel:       3,
 		Partitioner:     partition.Default,
 		Adaptive:        true,
+		KeyFormat:       FormatBytes,
+		ValueFormat:     FormatBytes,
 	}
 }
 

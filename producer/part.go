@@ -201,15 +201,5 @@ func (p *Producer) chunk(have []byte, n int) []byte {
 // move puts an open batch into a larger chunk.
 func (b *batch) move(mem *buffer.Memory, chunk []byte) {
 	b.cap = cap(chunk)
-	if mover, ok := any(&b.b).(interface{ MoveTo([]byte) []byte }); ok {
-		mem.Put(mover.MoveTo(chunk[:0]))
-		return
-	}
-	it, _ := record.Open(b.b.Seal(record.NoProducer()), record.ReadOptions{SkipCRC: true})
-	old := b.b.Release()
-	b.b.Reset(chunk[:0])
-	for r, ok := it.Next(); ok; r, ok = it.Next() {
-		b.b.Append(r.Timestamp, r.Key, r.Value, r.Headers.AppendTo(nil))
-	}
-	mem.Put(old)
+	mem.Put(b.b.MoveTo(chunk[:0]))
 }

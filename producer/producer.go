@@ -57,6 +57,11 @@ func New(cl *client.Client, opts ...Option) (*Producer, error) {
 	for _, o := range opts {
 		o(&cfg)
 	}
+	return NewFromConfig(cl, cfg)
+}
+
+// NewFromConfig is New with a whole configuration, from FromProperties for example.
+func NewFromConfig(cl *client.Client, cfg Config) (*Producer, error) {
 	if len(cfg.client) > 0 {
 		cfg.problems = append(cfg.problems, errors.New("producer.Client is for Dial; New is given a client, which has its options"))
 	}

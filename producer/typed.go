@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/ottla-kafka/ottla/wire"
 )
 
 // Encoder turns a value into the bytes of a key or a value of a record. It appends to dst, which may be reused
@@ -52,8 +54,8 @@ func Bool(dst []byte, v bool) ([]byte, bool, error) {
 	return append(dst, 0), false, nil
 }
 
-// UUID encodes the text form given (UUIDSerializer writes the text of a java.util.UUID).
-func UUID(dst []byte, v [16]byte) ([]byte, bool, error) {
+// UUID encodes the 36 characters that java.util.UUID prints (UUIDSerializer).
+func UUID(dst []byte, v wire.UUID) ([]byte, bool, error) {
 	return fmt.Appendf(dst, "%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), false, nil
 }
 

@@ -27,6 +27,16 @@ func (c *Config) Validate() error {
 			bad("compression."+codec.String()+".level", strconv.Itoa(level), "%v", err)
 		}
 	}
+	for key, f := range map[string]Format{"key.serializer": c.KeyFormat, "value.serializer": c.ValueFormat} {
+		if !f.valid() {
+			bad(key, string(f), "must be one of %v", Formats())
+		}
+	}
+	for _, in := range c.Interceptors {
+		if in == nil {
+			bad("Config.Interceptors", "", "has a nil interceptor")
+		}
+	}
 	if c.Partitioner == nil {
 		bad("partitioner.class", "", "is nil; leave it out for partition.Default")
 	}
