@@ -74,6 +74,9 @@ func (b *Broker) Image() *image.Image { return b.image.Load() }
 // Config returns the configs in effect: server properties under the dynamic ones of the image. It is immutable.
 func (b *Broker) Config() *config.Layers { return b.config.Load() }
 
+// clusterID is the id of the cluster that the log dirs belong to.
+func (b *Broker) clusterID() string { return b.storage.ClusterID() }
+
 // Storage returns the broker's logs.
 func (b *Broker) Storage() *storage.Manager { return b.storage }
 
