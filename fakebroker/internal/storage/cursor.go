@@ -23,25 +23,25 @@ type cursor struct {
 	f        vfs.File
 	pos, end int64
 
-	buf   []byte // the window: f's bytes from winAt on
-	winAt int64
-	win   int // bytes per read: a header from memory, scanWindow from a disk
-	space [scanWindow]byte
+	buf    []byte // the window: f's bytes from winAt on
+	winAt  int64
+	slicer vfs.Slicer // f's bytes are in memory: the window is a view of them
+	slices [4][]byte
+	space  [scanWindow]byte
 }
 
 var cursors = sync.Pool{New: func() any { return new(cursor) }}
 
 func newCursor(f vfs.File, pos, end int64) *cursor {
 	c := cursors.Get().(*cursor)
-	c.f, c.pos, c.end, c.buf, c.win = f, pos, end, nil, scanWindow
-	if _, ok := vfs.AsSlicer(f); ok {
-		c.win = record.HeaderSize
-	}
+	c.f, c.pos, c.end, c.buf = f, pos, end, nil
+	c.slicer, _ = vfs.AsSlicer(f)
 	return c
 }
 
 func (c *cursor) release() {
-	c.f = nil
+	c.f, c.slicer, c.buf = nil, nil, nil
+	clear(c.slices[:])
 	cursors.Put(c)
 }
 
@@ -56,13 +56,32 @@ func (c *cursor) peek(h *record.BatchHeader) error {
 	}
 	at := c.pos - c.winAt
 	if at < 0 || at+record.HeaderSize > int64(len(c.buf)) {
-		n := min(int64(c.win), c.end-c.pos)
-		if k, err := c.f.ReadAt(c.space[:n], c.pos); int64(k) < n {
-			return unexpectedEOF(err)
+		if err := c.fetch(); err != nil {
+			return err
 		}
-		c.buf, c.winAt, at = c.space[:n], c.pos, 0
+		at = 0
 	}
 	return parseStored(c.buf[at:], c.pos, c.end, h)
+}
+
+// fetch moves the window to pos.
+func (c *cursor) fetch() error {
+	n := min(scanWindow, c.end-c.pos)
+	c.winAt = c.pos
+	if c.slicer != nil {
+		got := c.slicer.Slices(c.slices[:0], c.pos, int(n))
+		if len(got) > 0 && len(got[0]) >= record.HeaderSize {
+			c.buf = got[0]
+			return nil
+		}
+		n = record.HeaderSize // it lies across two blocks
+	}
+	if k, err := c.f.ReadAt(c.space[:n], c.pos); int64(k) < n {
+		c.buf = nil
+		return unexpectedEOF(err)
+	}
+	c.buf = c.space[:n]
+	return nil
 }
 
 // skip moves behind the batch that peek showed.

@@ -112,7 +112,8 @@ func parseProperties(b []byte) (map[string]string, error) {
 
 // AppendPartitionMetadata appends the text of partition.metadata.
 func AppendPartitionMetadata(dst []byte, topicID wire.UUID) []byte {
-	return fmt.Appendf(dst, "version: %d\ntopic_id: %s", partitionMetadataVersion, topicID)
+	dst = strconv.AppendInt(append(dst, "version: "...), partitionMetadataVersion, 10)
+	return append(append(dst, "\ntopic_id: "...), topicID.String()...)
 }
 
 // ParsePartitionMetadata reads the topic id from partition.metadata.

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,10 +30,17 @@ const (
 // which they are deleted: without its .log a segment does not exist.
 var segmentSuffixes = [...]string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix}
 
-func offsetName(offset int64) string { return fmt.Sprintf("%020d", offset) }
+func offsetName(offset int64) string {
+	var digits [20]byte
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = byte('0' + offset%10)
+		offset /= 10
+	}
+	return string(digits[:])
+}
 
 func segmentFile(dir string, base int64, suffix string) string {
-	return filepath.Join(dir, offsetName(base)+suffix)
+	return dir + string(filepath.Separator) + offsetName(base) + suffix
 }
 
 // parseFileName splits a file name into its offset and its suffix. The names

@@ -69,7 +69,7 @@ func newLog(opts LogOptions) *Log {
 		flushing: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 		producers: newProducerState(opts.Partition),
 	}
-	l.dir, l.firstUnstable = opts.Dir, noOffset
+	l.dir, l.firstUnstable = filepath.Clean(opts.Dir), noOffset
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)
 	}
@@ -248,7 +248,7 @@ func (l *Log) removeNames(names []string) error {
 // that counts as missing.
 func (l *Log) checkTopicID(opts *LogOptions, fresh bool) error {
 	want := opts.TopicID
-	name := filepath.Join(l.dir, partitionMetadataFile)
+	name := l.dir + string(filepath.Separator) + partitionMetadataFile
 	if !fresh {
 		b, err := vfs.ReadFile(l.fs, name)
 		if err != nil && !errors.Is(err, vfs.ErrNotExist) {

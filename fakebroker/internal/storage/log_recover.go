@@ -107,7 +107,7 @@ func (l *Log) recover(recoveryPoint int64) error {
 				return err
 			}
 		}
-		l.segments = l.segments[:i+1 : i+1]
+		l.segments = l.segments[: i+1 : i+1]
 	}
 	return nil
 }
