@@ -34,7 +34,11 @@ const (
 // lz4BlockSize returns the block size that a BD code (4..7) stands for.
 func lz4BlockSize(code byte) int { return 1 << (8 + 2*code) }
 
-// lz4Block compresses one block into dst, which has lz4Bound(len(src)) bytes, and returns its size.
+// lz4Bound is how large a block of n bytes can become.
+func lz4Bound(n int) int { return lz4.CompressBlockBound(n) }
+
+// lz4Block compresses one block into dst, which has lz4Bound(len(src)) bytes, and returns its size. Both of the library's
+// compressors do; each keeps its table between blocks.
 type lz4Block interface {
 	CompressBlock(src, dst []byte) (int, error)
 }
@@ -45,7 +49,7 @@ type lz4Encoder struct{ block lz4Block }
 // one, which here has nine steps (levels above 9 are its last).
 func newLz4Encoder(level int) encoder {
 	if level == 9 {
-		return lz4Encoder{new(lz4Fast)}
+		return lz4Encoder{new(lz4.Compressor)}
 	}
 	steps := [...]lz4.CompressionLevel{lz4.Level1, lz4.Level2, lz4.Level3, lz4.Level4, lz4.Level5, lz4.Level6,
 		lz4.Level7, lz4.Level8, lz4.Level9}
