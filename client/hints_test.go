@@ -75,7 +75,7 @@ func failure(t *testing.T, addr string, opts ...client.Option) error {
 	c, err := client.New(append([]client.Option{client.Seeds(addr)}, opts...)...)
 	require.NoError(t, err)
 	defer c.Close(context.Background())
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
 	_, err = c.AwaitTopics(ctx, "orders")
 	require.Error(t, err)

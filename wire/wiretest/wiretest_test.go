@@ -1,0 +1,105 @@
+package wiretest_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
+)
+
+// ask writes a request and reads the answer's body.
+func ask(t testing.TB, nc net.Conn, version int16, req message.Request) message.Response {
+	t.Helper()
+	_, err := nc.Write(wiretest.RequestFrame(t, version, 7, "test", req))
+	require.NoError(t, err)
+	frame, err := wiretest.ReadFrame(nc)
+	require.NoError(t, err)
+	r := wire.NewReader(frame)
+	corr, err := wire.ReadResponseHeader(r, req.Key(), version)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, corr)
+	resp := req.NewResponse()
+	require.NoError(t, resp.ReadFrom(r, version))
+	return resp
+}
+
+func TestPeerAnswersVersionsAndMetadataByItself(t *testing.T) {
+	p := wiretest.NewCluster(2, nil)
+	defer p.Close()
+	p.SetTopic("orders", 3, 1, -1)
+	nc, err := p.DialContext(t.Context(), "tcp", "broker-2:9092")
+	require.NoError(t, err)
+	versions := ask(t, nc, 3, message.NewApiVersionsRequest()).(*message.ApiVersionsResponse)
+	require.Greater(t, len(versions.ApiKeys), 30)
+	everything := message.NewMetadataRequest()
+	everything.Topics = nil
+	meta := ask(t, nc, 12, everything).(*message.MetadataResponse)
+	require.Len(t, meta.Brokers, 2)
+	require.Len(t, meta.Topics[0].Partitions, 2)
+	require.Equal(t, wiretest.TopicID("orders"), meta.Topics[0].TopicId)
+	require.EqualValues(t, 2, p.Requests(wire.KeyMetadata)[0].Broker)
+	require.Equal(t, 1, p.Connections(2))
+	p.Stop(2)
+	_, err = nc.Read(make([]byte, 1))
+	require.Error(t, err)
+	_, err = p.DialContext(t.Context(), "tcp", "broker-2:9092")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	p.Start(2)
+	p.Move(2, "elsewhere:1")
+	_, err = p.DialContext(t.Context(), "tcp", "elsewhere:1")
+	require.NoError(t, err)
+}
+
+func TestScriptDecides(t *testing.T) {
+	answers := []message.Response{wiretest.NoAnswer, &message.HeartbeatResponse{ErrorCode: 22}, wiretest.HangUp}
+	p := wiretest.New(func(req message.Request, version int16) message.Response {
+		a := answers[0]
+		answers = answers[1:]
+		return a
+	})
+	defer p.Close()
+	nc, err := p.DialContext(t.Context(), "tcp", p.Addrs()[0])
+	require.NoError(t, err)
+	_, err = nc.Write(wiretest.RequestFrame(t, 4, 6, "test", message.NewHeartbeatRequest()))
+	require.NoError(t, err)
+	require.EqualValues(t, 22, ask(t, nc, 4, message.NewHeartbeatRequest()).(*message.HeartbeatResponse).ErrorCode)
+	nc.Write(wiretest.RequestFrame(t, 4, 8, "test", message.NewHeartbeatRequest()))
+	_, err = wiretest.ReadFrame(nc)
+	require.Error(t, err)
+}
+
+func TestGoldenFramesAreReadableFiles(t *testing.T) {
+	wiretest.Golden(t, "heartbeat_v4_request.hex", wiretest.RequestFrame(t, 4, 7, "test",
+		&message.HeartbeatRequest{GroupId: "g", GenerationId: 3, MemberId: "m"}))
+	wiretest.Golden(t, "heartbeat_v4_response.hex", wiretest.ResponseFrame(t, 4, 7, &message.HeartbeatResponse{ErrorCode: 22}))
+}
+
+// A tap writes down what passes; here one request and its answer.
+func ExampleTap() {
+	peer := wiretest.New(nil)
+	defer peer.Close()
+	var tap wiretest.Tap
+	nc, err := tap.Through(peer.DialContext)(context.Background(), "tcp", "broker-1:9092")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer nc.Close()
+	id := "me"
+	body, _ := message.NewApiVersionsRequest().AppendTo(wire.AppendRequestHeader(nil, wire.KeyApiVersions, 0, 1, &id), 0)
+	nc.Write(append([]byte{0, 0, 0, byte(len(body))}, body...))
+	wiretest.ReadFrame(nc)
+	for _, f := range tap.Frames() {
+		fmt.Println(f.Conn, f.Request, len(f.Frame) > 10)
+	}
+	// Output:
+	// 1 true true
+	// 1 false true
+}
