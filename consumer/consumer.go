@@ -113,6 +113,7 @@ func (c *Consumer) Config() Config { return c.cfg }
 // its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the same.
 func (c *Consumer) Close(ctx context.Context) error {
 	err := c.driver.Close(ctx)
+	c.reader.Abandon()
 	if c.owned {
 		err = errors.Join(err, c.cl.Close(ctx))
 	}

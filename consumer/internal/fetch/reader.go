@@ -33,12 +33,25 @@ func NewReader(d *Driver) *Reader { return &Reader{d: d} }
 // Enter claims the reader; false means that somebody else has it.
 func (r *Reader) Enter() bool { return r.busy.CompareAndSwap(false, true) }
 
-// Leave gives it back.
-func (r *Reader) Leave() { r.busy.Store(false) }
+// Leave gives it back. After Close nobody comes back for what is half read.
+func (r *Reader) Leave() {
+	if r.d.Closed() {
+		r.release()
+	}
+	r.busy.Store(false)
+}
+
+// Abandon follows the driver's Close: whoever reads stops before the next record, and what is half read is given up.
+func (r *Reader) Abandon() {
+	r.halt.Store(true)
+	if r.Enter() {
+		r.Leave()
+	}
+}
 
 // Watch makes Stopped true when ctx ends; the caller calls the result when he is done.
 func (r *Reader) Watch(ctx context.Context) (stop func() bool) {
-	r.halt.Store(ctx.Err() != nil)
+	r.halt.Store(ctx.Err() != nil || r.d.Closed())
 	return context.AfterFunc(ctx, func() { r.halt.Store(true) })
 }
 
