@@ -289,3 +289,11 @@ func (q *Single) Close(now time.Time) error {
 	q.closed = true
 	return q.o.Log.Close(now)
 }
+
+// KRaftVersion is 1 when the voters stand in the log, 0 with a static quorum.
+func (q *Single) KRaftVersion() int16 {
+	if q.dynamic {
+		return 1
+	}
+	return 0
+}

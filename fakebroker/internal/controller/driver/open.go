@@ -24,6 +24,9 @@ func Open(o Options) (*Driver, error) {
 	if o.Rand == nil {
 		o.Rand = func(int) int { return 0 }
 	}
+	if o.Controller == nil {
+		o.Controller = &Endpoint{Name: "CONTROLLER", Host: "127.0.0.1", Port: 9093}
+	}
 	if o.Levels == nil {
 		o.Levels = image.DefaultLevels()
 	}
@@ -51,7 +54,7 @@ func (d *Driver) open(now time.Time) error {
 		return fmt.Errorf("controller: metadata log: %w", err)
 	}
 	ro := raft.Options{FS: d.o.FS, Dir: dir, Self: raft.Voter{ID: d.o.NodeID, DirectoryID: d.o.DirectoryID}}
-	if e := d.o.Controller; e != nil {
+	if e := d.o.Controller; !d.o.StaticQuorum {
 		ro.Self.Endpoints = []raft.Endpoint{{Name: e.Name, Host: e.Host, Port: e.Port}}
 	}
 	ro.Retention = raft.Retention{Bytes: d.o.Config.Int("metadata.max.retention.bytes"), Age: ms(d.o.Config.Int("metadata.max.retention.ms"))}
@@ -140,10 +143,10 @@ func levelsOf(i *image.Image) []image.FeatureRange {
 	return levels
 }
 
-// registerController notes where this controller is reached; one without a listener is reached by nobody.
+// registerController notes where this controller is reached.
 func (d *Driver) registerController(now time.Time) error {
 	e := d.o.Controller
-	if e == nil || !d.loader.Image().MetadataVersion().Controllers() {
+	if !d.loader.Image().MetadataVersion().Controllers() {
 		return nil
 	}
 	req := &message.ControllerRegistrationRequest{ControllerId: d.o.NodeID, IncarnationId: d.o.NewUUID()}

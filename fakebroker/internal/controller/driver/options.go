@@ -17,9 +17,12 @@ type Options struct {
 	ClusterID   string
 	DirectoryID wire.UUID // of Dir, from its meta.properties
 	Config      *config.Layers
-	// Controller is where this node's controller listener is. Set, a new folder gets kraft.version 1 with this voter in
-	// its log; nil means kraft.version 0, one static voter.
+	// Controller is where this node's controller listener is said to be: it stands in the voter's record and in the
+	// controller's registration. Nobody listens there as long as the quorum has one voter. Nil is CONTROLLER at
+	// 127.0.0.1:9093.
 	Controller *Endpoint
+	// StaticQuorum gives a new folder kraft.version 0, as with controller.quorum.voters: no voters in the log.
+	StaticQuorum bool
 	// Levels are the feature levels of a new cluster; nil for Apache Kafka 4.4's defaults.
 	Levels []image.FeatureRange
 	// NewUUID makes topic ids and incarnation ids.
