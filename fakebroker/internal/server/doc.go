@@ -1,0 +1,44 @@
+// Package server is the broker: it answers requests out of partitions and the metadata image. It is the only place where
+// the parts are wired together.
+//
+// # The way of a request
+//
+//	network.Front ── frame ──> Broker.Handle        serve.go     header, session, version, body, fault rules
+//	                             │
+//	                             v
+//	                          handler              table.go     one file per API
+//	                             │
+//	     ┌───────────────┬───────┴───────┬─────────────────┐
+//	     v               v               v                 v
+//	 image (read)   partition.log    purgatory         Controller.Submit
+//	 metadata.go    produce.go       fetch.go waits,   create_topics ...: proposals
+//	 describe_*.go  list_offsets.go  produce.go waits      │ records committed, applied
+//	                                     │                 v
+//	                                     │            ApplyImage      apply.go: configs, partitions, image
+//	                                     v                 │
+//	                          Request.Respond  <───────────┘
+//	                             │
+//	network.Conn  <── encodes and writes
+//
+// # Who runs what
+//
+//   - A connection's goroutine (network.Conn) runs Handle and the handler, holding one of num.io.threads slots, and
+//     encodes and writes the answer. It owns the session and the request.
+//   - The controller's driver has one goroutine; ApplyImage and the done functions of Submit run on it.
+//   - keepUp (upkeep.go) runs the storage manager's periodic work.
+//   - Timers of purgatory and fault rules only wake connections.
+//
+// Handlers share the partition table (a lock for looking up), partitions (immutable state behind an atomic pointer; the
+// log has its own order of appends), the fetch sessions and the purgatories. Nothing holds a mutex across a disk call or
+// a wait.
+//
+// # Map
+//
+//   - broker.go open.go apply.go upkeep.go   the Broker, its start and stop, how it follows the image
+//   - request.go serve.go session.go         a request and its connection
+//   - table.go table_*.go                    which APIs there are
+//   - partition.go topic_config.go leader.go topics and partitions of this broker
+//   - produce.go, fetch.go ...               one file per API
+//   - fetch_session.go fetch_answer.go       KIP-227, and records that are never copied
+//   - inject.go await.go metrics.go          faults, waits and counts, for the public face
+package server
