@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -28,7 +26,7 @@ type input struct {
 	files  []string
 	bytes  int64
 	sums   map[string][sha256.Size]byte // written by records, read after the last acknowledgement
-	lines  atomic.Int64
+	lines  int64
 	mu     sync.Mutex
 	failed error // the first record that Kafka did not take
 }
@@ -46,17 +44,17 @@ func newInput(names []string) (*input, error) {
 	}
 	for _, root := range roots {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() && d.Name() == ".git" {
-				return errors.Join(err, map[bool]error{true: fs.SkipDir}[err == nil])
-			}
-			if d.Type().IsRegular() {
-				info, err := d.Info()
-				if err != nil {
-					return err
+			if err != nil || !d.Type().IsRegular() {
+				if err == nil && d.Name() == ".git" {
+					return fs.SkipDir
 				}
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Size() > 0 { // an empty file has no lines to send
 				in.files, in.bytes = append(in.files, path), in.bytes+info.Size()
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return nil, err
@@ -110,7 +108,7 @@ func (in *input) fileRecords(topic, name string, yield func(producer.Record, err
 		line, err := r.ReadSlice('\n')
 		if len(line) > 0 {
 			sum.Write(line)
-			in.lines.Add(1)
+			in.lines++
 			if !yield(producer.Record{Topic: topic, Key: key, Value: line}, nil) { // Submit copies; line may change after it
 				return errStopped
 			}
@@ -152,7 +150,6 @@ type output struct {
 type rebuilt struct {
 	file *os.File
 	w    *bufio.Writer
-	sum  hash.Hash
 }
 
 func newOutput() (*output, error) {
@@ -170,7 +167,7 @@ func (o *output) write(name string, line []byte) error {
 		if err != nil {
 			return err
 		}
-		f = &rebuilt{file: file, w: bufio.NewWriter(file), sum: sha256.New()}
+		f = &rebuilt{file: file, w: bufio.NewWriter(file)}
 		o.files[name] = f
 	}
 	o.lines++
@@ -178,18 +175,10 @@ func (o *output) write(name string, line []byte) error {
 	return err
 }
 
-// identical counts the files whose rebuilt bytes have the SHA-256 of the ones that were sent. An empty file sends
-// nothing, so nothing is what must have come back.
+// identical counts the files whose rebuilt bytes have the SHA-256 of the ones that were sent.
 func (o *output) identical(in *input) (same int) {
-	empty := sha256.Sum256(nil)
 	for _, name := range in.files {
-		f := o.files[name]
-		switch {
-		case f == nil:
-			if in.sums[name] == empty {
-				same++
-			}
-		case f.rehash() == in.sums[name]:
+		if f := o.files[name]; f != nil && f.rehash() == in.sums[name] {
 			same++
 		}
 	}
@@ -205,25 +194,27 @@ func (f *rebuilt) rehash() (sum [sha256.Size]byte) {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return sum
 	}
-	if _, err := io.Copy(f.sum, f.file); err != nil {
+	h := sha256.New()
+	if _, err := io.Copy(h, f.file); err != nil {
 		return sum
 	}
-	return [sha256.Size]byte(f.sum.Sum(nil))
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // progress is a bar on a terminal and silent elsewhere but for a line each 10 seconds.
 type progress struct {
+	what string
 	bar  *progressbar.ProgressBar
 	next time.Time
 	seen int64
 	all  int64
 }
 
-func newProgress(total int64) *progress {
-	p := &progress{all: total, next: time.Now().Add(10 * time.Second)}
+func newProgress(what string, total int64) *progress {
+	p := &progress{what: what, all: total, next: time.Now().Add(10 * time.Second)}
 	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowBytes(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription("read back"))
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(what))
 	}
 	return p
 }
@@ -234,7 +225,7 @@ func (p *progress) add(n int) {
 		p.bar.Add(n)
 	} else if now := time.Now(); now.After(p.next) {
 		p.next = now.Add(10 * time.Second)
-		fmt.Fprintf(os.Stderr, "read back %d of %d MB\n", p.seen>>20, p.all>>20)
+		fmt.Fprintf(os.Stderr, "%s %d of %d MB\n", p.what, p.seen>>20, p.all>>20)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -21,33 +22,32 @@ import (
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/wire/compress"
 )
 
-const partitions = 6
-
 func main() {
-	bootstrap := flag.String("bootstrap", "", "HOST:PORT of a Kafka cluster; without it a broker is started in this process")
+	bootstrap := flag.String("bootstrap", "", "HOST:PORT,... of a Kafka cluster; without it a broker is started in this process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *bootstrap, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *bootstrap, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
 // run sends the files, reads them back and prints the verdict; an error means that something failed or differs.
-func run(ctx context.Context, bootstrap string, names []string) error {
+func run(ctx context.Context, w io.Writer, bootstrap string, names []string) error {
 	in, err := newInput(names)
 	if err != nil {
 		return err
 	}
-	source, closeBroker, err := cluster(bootstrap, in.bytes)
+	brokers, closeBrokers, err := cluster(bootstrap, in.bytes)
 	if err != nil {
 		return err
 	}
-	defer closeBroker()
-	cl, err := client.New(source, client.ClientID("quickstart"))
+	defer closeBrokers()
+	cl, err := client.New(brokers, client.ClientID("quickstart"))
 	if err != nil {
 		return err
 	}
@@ -55,37 +55,24 @@ func run(ctx context.Context, bootstrap string, names []string) error {
 
 	topic := fmt.Sprintf("quickstart-%d", time.Now().UnixNano())
 	adm := admin.New(cl)
-	if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: topic, Partitions: partitions}); err != nil {
+	if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: topic, Partitions: 6}); err != nil {
 		return err
 	}
 	defer adm.DeleteTopics(context.WithoutCancel(ctx), topic)
 
 	start := time.Now()
-	out, err := newOutput()
+	if err := send(ctx, cl, topic, in); err != nil {
+		return err
+	}
+	out, err := receive(ctx, cl, topic, in)
 	if err != nil {
 		return err
 	}
 	defer out.remove()
-	progress := newProgress(in.bytes)
-	sent := make(chan error, 1)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { // ends when every line is acknowledged, or with ctx
-		err := send(ctx, cl, topic, in)
-		if err != nil {
-			cancel(err)
-		}
-		sent <- err
-	}()
-	err = receive(ctx, cl, topic, in, out, progress, sent)
-	progress.done()
-	if err != nil {
-		return err
-	}
 	same := out.identical(in)
 	rate := float64(in.bytes) / 1e6 / time.Since(start).Seconds()
-	fmt.Printf("in %d · out %d · files identical %d/%d · %.0f MB/s\n", in.lines.Load(), out.lines, same, len(in.files), rate)
-	if same != len(in.files) || out.lines != in.lines.Load() {
+	fmt.Fprintf(w, "in %d · out %d · files identical %d/%d · %.0f MB/s\n", in.lines, out.lines, same, len(in.files), rate)
+	if same != len(in.files) || out.lines != in.lines {
 		return fmt.Errorf("%d of %d files differ", len(in.files)-same, len(in.files))
 	}
 	return nil
@@ -114,10 +101,13 @@ func cluster(bootstrap string, bytes int64) (client.Option, func(), error) {
 
 // send produces every line and returns when all of them are acknowledged.
 func send(ctx context.Context, cl *client.Client, topic string, in *input) error {
-	p, err := producer.New(cl, producer.HighThroughput(), producer.Compression("zstd"))
+	p, err := producer.New(cl, producer.HighThroughput, producer.Compression(compress.Zstd))
 	if err != nil {
 		return err
 	}
+	defer p.Close(ctx)
+	bar := newProgress("sent", in.bytes)
+	defer bar.done()
 	for rec, err := range in.records(topic) {
 		if err != nil {
 			return err
@@ -125,45 +115,38 @@ func send(ctx context.Context, cl *client.Client, topic string, in *input) error
 		if err := p.Submit(ctx, rec, in.acknowledged); err != nil {
 			return err
 		}
+		bar.add(len(rec.Value))
 	}
-	if err := p.Close(ctx); err != nil { // waits for the last acknowledgement
+	if err := p.Flush(ctx); err != nil { // waits for the last acknowledgement
 		return err
 	}
 	return in.failure()
 }
 
-// receive reads until everything that was sent has come back.
-func receive(ctx context.Context, cl *client.Client, topic string, in *input, out *output, bar *progress, sent <-chan error) error {
+// receive reads as many records as were sent.
+func receive(ctx context.Context, cl *client.Client, topic string, in *input) (*output, error) {
+	out, err := newOutput()
+	if err != nil {
+		return nil, err
+	}
 	c, err := consumer.New(cl, consumer.Assign(topic, 0, 1, 2, 3, 4, 5), consumer.StartAt(consumer.Earliest))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer c.Close(ctx)
-	for !(sent == nil && out.lines == in.lines.Load()) {
-		select {
-		case err := <-sent:
-			if err != nil {
-				return err
-			}
-			sent = nil
-			continue
-		default:
+	bar := newProgress("read back", in.bytes)
+	defer bar.done()
+	for rec, err := range c.Records(ctx) {
+		if err == nil {
+			err = out.write(string(rec.Key), rec.Value)
 		}
-		turn, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-		batch, err := c.Poll(turn, 5000)
-		cancel()
-		if err != nil && turn.Err() == nil {
-			return err
+		if err != nil {
+			return nil, err
 		}
-		for _, rec := range batch {
-			if err := out.write(string(rec.Key), rec.Value); err != nil {
-				return err
-			}
-			bar.add(len(rec.Value))
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		bar.add(len(rec.Value))
+		if out.lines == in.lines {
+			break
 		}
 	}
-	return nil
+	return out, ctx.Err()
 }

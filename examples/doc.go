@@ -1,0 +1,7 @@
+// Package examples holds runnable programs, one folder each, and the tests that keep them and the README true.
+//
+//	quickstart  files through Kafka and back, compared: the first thing to run
+//	produce     the README's producer
+//	consume     the README's consumer
+//	intests     the README's test with a broker inside
+package examples
