@@ -3,6 +3,7 @@ package producer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/producer/machine"
@@ -117,6 +118,12 @@ func (l *loop) flush(f *flush) {
 // abort gives up everything, counts it, and answers.
 func (l *loop) abort(lost chan<- LostError) {
 	var n LostError
+	for _, r := range slices.Clone(l.flying) {
+		l.revoke(r)
+	}
+	l.step()
+	l.events = l.events[:0]
+	l.recycle()
 	for _, t := range *l.p.topics.Load() {
 		for _, pt := range *t.parts.Load() {
 			pt.mu.Lock()

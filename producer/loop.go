@@ -32,7 +32,9 @@ type loop struct {
 	doing    inbox
 	events   []machine.Event
 	gathered []*machine.Batch
-	extra    []machine.Event // from effects, for the next step
+	extra    []machine.Event    // from effects, for the next step
+	flying   []*request         // issued, not answered
+	over     []*machine.Request // revoked, to be recycled after the step
 	response response
 }
 
@@ -154,6 +156,7 @@ func (l *loop) turn() {
 		l.events = append(l.events, machine.Event{Kind: machine.Prepared, Batch: &b.m})
 	}
 	for _, r := range l.doing.replies {
+		l.landed(r)
 		r.decode(&l.response)
 		l.events = append(l.events, machine.Event{Kind: machine.Replied, Request: r.m})
 	}
@@ -163,11 +166,25 @@ func (l *loop) turn() {
 		l.doing.replies[i] = nil
 	}
 	clear(l.doing.packed)
+	l.recycle()
+}
+
+// recycle hands back the requests that were revoked before the last step.
+func (l *loop) recycle() {
+	for i, m := range l.over {
+		l.m.Recycle(m)
+		l.over[i] = nil
+	}
+	l.over = l.over[:0]
 }
 
 // step lets the machine decide about l.events and does what it says, until it says nothing more.
 func (l *loop) step() {
-	eff := l.m.Step(time.Now(), l.events...)
+	now := time.Now()
+	if !now.Before(l.m.ExpireAt()) {
+		l.revokeExpired(now)
+	}
+	eff := l.m.Step(now, l.events...)
 	for {
 		clear(l.gathered)
 		l.gathered = l.gathered[:0]

@@ -83,6 +83,11 @@ func (l *loop) withdraw(w *waiter) {
 func (l *loop) takeBack(w *waiter) machine.Outcome {
 	b := w.batch
 	pt := b.part
+	if r := l.carrier(&b.m); r != nil && l.revoke(r) {
+		l.step() // the batch waits again now
+		l.events = l.events[:0]
+		l.recycle()
+	}
 	pt.mu.Lock()
 	ours := pt.open == b || slices.Contains(pt.sealed, b) // not the machine's yet
 	if !ours && !b.m.Withdrawable() {

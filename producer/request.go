@@ -1,7 +1,9 @@
 package producer
 
 import (
+	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -18,8 +20,18 @@ type request struct {
 	m     *machine.Request
 	call  client.Call
 	reply client.Reply
-	sent  time.Time
+	// written tells whether the connection has begun to write it; until then it can be called back.
+	written atomic.Int32
 }
+
+const (
+	issued  = iota // not looked at by the connection yet
+	begun          // the connection reads the batches
+	revoked        // called back: it will not be written, and its end does not matter any more
+)
+
+// errRevoked ends the attempt of a request that was called back.
+var errRevoked = errors.New("no connection to the broker in time")
 
 // The versions of Produce this package writes: 3 is the first with magic 2 batches, 7 the first that takes zstd, 13
 // the first with topic ids instead of names.
@@ -60,6 +72,8 @@ func (l *loop) send(mr *machine.Request) {
 	if mixed {
 		slices.SortStableFunc(mr.Batches, func(a, b *machine.Batch) int { return topicOf(a).number - topicOf(b).number })
 	}
+	r.written.Store(issued)
+	l.flying = append(l.flying, r)
 	r.call.Timeout = p.cfg.RequestTimeout
 	r.call.NoResponse = p.cfg.Acks == AcksNone
 	p.cl.Issue(mr.Broker, client.Produce, &r.call)
@@ -74,6 +88,9 @@ func topicOf(mb *machine.Batch) *topic { return mb.Owner.(*batch).part.topic }
 //
 // Compact lengths and empty tag sections from version 9 on.
 func (r *request) appendTo(v *client.Vec, version int16) error {
+	if !r.written.CompareAndSwap(issued, begun) {
+		return errRevoked
+	}
 	flexible := version >= 9
 	batches := r.m.Batches
 	if flexible {
@@ -137,8 +154,55 @@ func appendLen(b []byte, flexible bool, n int) []byte {
 
 // done is the call's end; see client.Call.
 func (r *request) done(reply client.Reply) {
+	if r.written.Load() == revoked {
+		return // the machine was told, and r is used for nothing else
+	}
 	r.reply = reply
 	r.p.loop.replied(r)
+}
+
+// revoke calls a request back that no connection has begun to write, and tells the machine in the next step. Its
+// batches are free at once: the connection will find it revoked and not look at them.
+func (l *loop) revoke(r *request) bool {
+	if !r.written.CompareAndSwap(issued, revoked) {
+		return false
+	}
+	m := r.m
+	m.Owner = nil // r stays with the client until its call ends
+	m.Err = errRevoked
+	l.landed(r)
+	l.over = append(l.over, m)
+	l.event(machine.Event{Kind: machine.Replied, Request: m})
+	return true
+}
+
+// revokeExpired calls back what was never written of requests with batches whose time is up, so that those end as not
+// written instead of unknown.
+func (l *loop) revokeExpired(now time.Time) {
+	for _, r := range slices.Clone(l.flying) {
+		for _, mb := range r.m.Batches {
+			if !now.Before(mb.Created.Add(l.p.cfg.DeliveryTimeout)) {
+				l.revoke(r)
+				break
+			}
+		}
+	}
+}
+
+// carrier is the request in the air that carries a batch, nil if none does.
+func (l *loop) carrier(mb *machine.Batch) *request {
+	for _, r := range l.flying {
+		if slices.Contains(r.m.Batches, mb) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (l *loop) landed(r *request) {
+	if i := slices.Index(l.flying, r); i >= 0 {
+		l.flying = slices.Delete(l.flying, i, i+1)
+	}
 }
 
 // response is the decoder's scratch.

@@ -79,9 +79,9 @@ func (m *Machine) dueAt(now time.Time, b *broker, p *Partition) time.Time {
 }
 
 // roomFor: without idempotence one batch of a partition is in flight at a time,
-// since nothing at the broker would keep two in order.
+// since nothing at the broker would keep two in order; see also Partition.known.
 func (m *Machine) roomFor(p *Partition) bool {
-	return p.inFlight == 0 || m.cfg.Idempotent && p.inFlight < m.cfg.MaxInFlight
+	return p.inFlight == 0 || m.cfg.Idempotent && p.known
 }
 
 // elsewhere: batches are in the air to a former leader.

@@ -106,6 +106,11 @@ func (m *Machine) Deadline() time.Time {
 	return d
 }
 
+// ExpireAt is when Step will look for batches that are older than
+// delivery.timeout.ms. A driver that can call back requests that were never written
+// brings them as Replied before, so that their batches end as not written.
+func (m *Machine) ExpireAt() time.Time { return m.expireAt }
+
 // Idle reports whether no batch is without a verdict and no request in the air.
 func (m *Machine) Idle() bool {
 	if len(m.homeless.active) > 0 {

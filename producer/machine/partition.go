@@ -29,8 +29,12 @@ type Partition struct {
 	producerID int64
 	epoch      int16
 	sequence   int32 // of the next batch
-	gap        bool  // see the package comment
-	renewID    bool  // the gap needs a new producer id, a higher epoch is not enough
+	// known: the broker has acknowledged a batch of this id and epoch. Before that one
+	// batch is in flight at a time, since a broker that does not know the id takes any
+	// sequence, and would take the second batch when the first one failed.
+	known   bool
+	gap     bool // see the package comment
+	renewID bool // the gap needs a new producer id, a higher epoch is not enough
 }
 
 // NewPartition returns a partition without a leader; bring LeaderChanged.

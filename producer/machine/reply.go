@@ -66,6 +66,9 @@ func (m *Machine) answered(now time.Time, b *Batch, res *Result) {
 			res.BaseOffset, res.AppendTime = -1, -1
 		}
 		p.failures = 0
+		if b.ProducerID == p.producerID && b.Epoch == p.epoch {
+			p.known = true
+		}
 		m.resolve(b, Verdict{Result: *res})
 	case t&sequence != 0 && m.cfg.Idempotent:
 		m.disordered(now, b, t, res)

@@ -80,7 +80,7 @@ func (m *Machine) onProducerID(now time.Time, e *Event) {
 // its id until bump drops it, also when the machine has got another one since.
 func (m *Machine) assign(p *Partition, b *Batch) {
 	if p.producerID < 0 {
-		p.producerID, p.epoch, p.sequence = m.producerID, m.epoch, 0
+		p.producerID, p.epoch, p.sequence, p.known = m.producerID, m.epoch, 0, false
 	}
 	b.sequenced = true
 	b.ProducerID, b.Epoch, b.BaseSequence = p.producerID, p.epoch, p.sequence
@@ -119,7 +119,7 @@ func (m *Machine) bump(p *Partition) {
 		b.sequenced = false
 	}
 	m.eff.Bumped = append(m.eff.Bumped, p)
-	p.gap = false
+	p.gap, p.known = false, false
 	p.sequence = 0
 	if !p.renewID && p.epoch < math.MaxInt16 {
 		p.epoch++

@@ -1,0 +1,10 @@
+package producer
+
+// PoisonBuffers makes the producer overwrite every buffer it gets back, so that a test sees who still reads it.
+func PoisonBuffers(p *Producer) { p.mem.Poison = true }
+
+// BufferUsed is what is charged to buffer.memory.
+func BufferUsed(p *Producer) int {
+	used, _ := p.mem.Used()
+	return used
+}
