@@ -1,0 +1,235 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer"
+	"github.com/ottla-kafka/ottla/consumer/internal/logpeer"
+	"github.com/ottla-kafka/ottla/wire/record"
+)
+
+// start is a cluster with topic "fruit": three records in partition 0 and one in partition 1. Programs have a broker;
+// the examples have this.
+func start() *logpeer.Cluster {
+	k := logpeer.New(nil, 1)
+	k.Topic("fruit", 1, 1)
+	for p, names := range [][]string{{"apple", "pear", "plum"}, {"lime"}} {
+		b := record.NewBuilder(nil)
+		for i, name := range names {
+			b.Append(int64(1000*i), []byte{byte('a' + i)}, []byte(name), nil)
+		}
+		k.AppendBytes("fruit", int32(p), append([]byte(nil), b.Seal(record.NoProducer())...))
+	}
+	return k
+}
+
+func connect(k *logpeer.Cluster) *client.Client {
+	cl, err := client.New(client.Cluster(k))
+	if err != nil {
+		panic(err)
+	}
+	return cl
+}
+
+func Example() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, err := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+	for r, err := range c.Records(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s-%d %d: %s=%s\n", r.Topic, r.Partition, r.Offset, r.Key, r.Value)
+		if r.Offset == 2 {
+			break
+		}
+	}
+	// Output:
+	// fruit-0 0: a=apple
+	// fruit-0 1: b=pear
+	// fruit-0 2: c=plum
+}
+
+func ExampleConsumer_Batches() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.AssignAt("fruit", 0, consumer.AtOffset(1)))
+	defer c.Close(ctx)
+	for b, err := range c.Batches(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("offsets %d to %d, codec %s\n", b.FirstOffset, b.LastOffset, b.Codec)
+		for r := range b.Records() {
+			fmt.Println(r.Offset, string(r.Value))
+		}
+		break
+	}
+	// Output:
+	// offsets 0 to 2, codec none
+	// 1 pear
+	// 2 plum
+}
+
+func ExampleConsumer_Poll() {
+	k := start()
+	defer k.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.At(time.UnixMilli(900))))
+	defer c.Close(ctx)
+	rs, err := c.Poll(ctx, 10)
+	fmt.Println(len(rs), err)
+	fmt.Println(string(rs[0].Value), rs[0].Timestamp().UTC().Format(time.TimeOnly))
+	// Output:
+	// 2 <nil>
+	// pear 00:00:01
+}
+
+func ExampleConsumer_Seek() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
+	defer c.Close(ctx)
+	n := 0
+	for r, err := range c.Records(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(string(r.Value))
+		if n++; n == 2 {
+			c.Seek(r.TopicPartition(), consumer.Earliest) // the next record is the first again
+		}
+		if n == 3 {
+			break
+		}
+	}
+	// Output:
+	// apple
+	// pear
+	// apple
+}
+
+func ExampleConsumer_Pause() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0, 1), consumer.StartAt(consumer.Earliest))
+	defer c.Close(ctx)
+	c.Pause(consumer.TopicPartition{Topic: "fruit", Partition: 0})
+	rs, err := c.Poll(ctx, 10)
+	fmt.Println(len(rs), string(rs[0].Value), err)
+	// Output: 1 lime <nil>
+}
+
+func ExampleConsumer_Add() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl)
+	defer c.Close(ctx)
+	c.Add(consumer.Assignment{TopicPartition: consumer.TopicPartition{Topic: "fruit", Partition: 1}, Start: consumer.Earliest})
+	rs, _ := c.Poll(ctx, 10)
+	fmt.Println(string(rs[0].Value))
+	for _, p := range c.Partitions() {
+		fmt.Println(p, "position", p.Position, "lag", p.Lag())
+	}
+	// Output:
+	// lime
+	// fruit-1 position 1 lag 0
+}
+
+func ExampleConsumer_EndOffsets() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl)
+	defer c.Close(ctx)
+	tp := consumer.TopicPartition{Topic: "fruit", Partition: 0}
+	begin, _ := c.BeginningOffsets(ctx, tp)
+	end, _ := c.EndOffsets(ctx, tp)
+	at, _ := c.OffsetsForTimes(ctx, map[consumer.TopicPartition]time.Time{tp: time.UnixMilli(1500)})
+	fmt.Println(begin[tp], end[tp], at[tp].Offset)
+	// Output: 0 3 2
+}
+
+func ExampleConsumer_Lag() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
+	defer c.Close(ctx)
+	c.Poll(ctx, 1)
+	lag, err := c.Lag(ctx)
+	fmt.Println(lag, err)
+	// Output: map[fruit-0:2] <nil>
+}
+
+func ExampleNewTyped() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
+	defer c.Close(ctx)
+	length := func(_ string, _ consumer.Headers, data []byte) (int, error) {
+		if len(data) == 5 {
+			return 0, errors.New("no fruit of five letters")
+		}
+		return len(data), nil
+	}
+	typed, _ := consumer.NewTyped(c, consumer.String, length)
+	for r, err := range typed.Records(ctx) {
+		fmt.Println(r.Key, r.Value, err)
+		if r.Raw.Offset == 1 {
+			break
+		}
+	}
+	// Output:
+	// a 0 fruit-0 offset 0: decoding the value: no fruit of five letters
+	// b 4 <nil>
+}
+
+func ExampleFromProperties() {
+	_, c, err := consumer.FromProperties(map[string]string{
+		"bootstrap.servers": "localhost:9092", "fetch.min.bytes": "1024", "auto.offset.reset": "earliest", "isolation.level": "read_committed",
+	})
+	fmt.Println(c.MinBytes, c.Reset, c.Isolation, err)
+	_, _, err = consumer.FromProperties(map[string]string{"fetch.min.byte": "1024"})
+	fmt.Println(err)
+	// Output:
+	// 1024 earliest read_committed <nil>
+	// fetch.min.byte: is not a configuration key of this client; did you mean fetch.min.bytes?
+}
