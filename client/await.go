@@ -17,22 +17,24 @@ import (
 // of a cluster that waiting cannot help (login refused, not Kafka), and at ctx's end, or after
 // default.api.timeout.ms when ctx has none, with an *OpError that names a topic that is still missing and why.
 func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, error) {
-	top := c.Topology()
-	if missing, _, _ := firstMissing(top, names); missing == "" && !top.At.IsZero() {
-		return top, nil
-	}
 	m := &c.meta
 	m.mu.Lock()
+	top := m.top.Load()
 	for _, name := range names {
-		m.track(name)
+		if top.Topic(name) == nil {
+			m.track(name)
+		}
 		if m.tracked[name] == 0 {
 			m.tracked[name] = 1
 		}
 	}
-	if len(names) == 0 {
+	if top.At.IsZero() {
 		m.refresh.WantNew()
 	}
 	m.mu.Unlock()
+	if missing, _, _ := firstMissing(top, names); missing == "" && !top.At.IsZero() {
+		return top, nil
+	}
 	m.kick()
 	var result *Topology
 	began := time.Now()

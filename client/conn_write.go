@@ -39,7 +39,7 @@ var (
 )
 
 // serve uses a connection until it ends. cause says why; timedOut is the call that got no answer, if that is why.
-func (l *link) serve(c *conn) (cause error, timedOut *Call) {
+func (l *link) serve(c *conn) (timedOut *Call, cause error) {
 	c.readerGone, c.progress = make(chan struct{}), make(chan struct{}, 1)
 	l.mu.Lock()
 	l.conn = c
@@ -50,17 +50,17 @@ func (l *link) serve(c *conn) (cause error, timedOut *Call) {
 	l.c.meter.connections.Add(1)
 	if closed || !l.c.life.start(c.read) {
 		close(c.readerGone)
-		return ErrClosed, nil
+		return nil, ErrClosed
 	}
 	w := &writer{c: c, timer: time.NewTimer(time.Hour)}
 	defer w.timer.Stop()
 	for {
-		queue, err, late := w.next()
+		queue, late, err := w.next()
 		if err != nil {
-			return err, late
+			return late, err
 		}
 		if err := w.writeAll(queue); err != nil {
-			return err, nil
+			return nil, err
 		}
 		l.mu.Lock()
 		clear(queue)
@@ -70,7 +70,7 @@ func (l *link) serve(c *conn) (cause error, timedOut *Call) {
 }
 
 // next waits for calls to write. It gives an error when the connection is to end.
-func (w *writer) next() (queue []*Call, cause error, timedOut *Call) {
+func (w *writer) next() (queue []*Call, timedOut *Call, cause error) {
 	l, c := w.c.l, w.c
 	for {
 		now := time.Now()
@@ -85,7 +85,7 @@ func (w *writer) next() (queue []*Call, cause error, timedOut *Call) {
 			l.spare = nil
 			l.muted = time.Time{}
 		default:
-			cause, timedOut = w.overdue(now)
+			timedOut, cause = w.overdue(now)
 		}
 		var wakeAt time.Time
 		if cause == nil && queue == nil {
@@ -94,7 +94,7 @@ func (w *writer) next() (queue []*Call, cause error, timedOut *Call) {
 		held := len(l.queue) > 0
 		l.mu.Unlock()
 		if cause != nil || queue != nil {
-			return queue, cause, timedOut
+			return queue, timedOut, cause
 		}
 		if held { // muted, or the login expires: what waits may run out of time
 			if next := l.expireQueued(now); !next.IsZero() && (wakeAt.IsZero() || next.Before(wakeAt)) {
@@ -112,20 +112,20 @@ func (w *writer) late(now time.Time) bool {
 }
 
 // overdue tells whether time alone ends the connection. The link's lock is held.
-func (w *writer) overdue(now time.Time) (cause error, timedOut *Call) {
+func (w *writer) overdue(now time.Time) (timedOut *Call, cause error) {
 	l := w.c.l
 	if s, late := l.inflight.Expired(now); late {
-		return fmt.Errorf("%w: %v got none within %s", ErrTimeout, s.Key, now.Sub(s.At).Round(time.Millisecond)), s.Value
+		return s.Value, fmt.Errorf("%w: %v got none within %s", ErrTimeout, s.Key, now.Sub(s.At).Round(time.Millisecond))
 	}
 	if l.inflight.Len() == 0 {
 		switch {
 		case l.inflight.Idle(now):
-			return errIdle, nil
+			return nil, errIdle
 		case l.retired:
 			l.retired = false
-			return errRetired, nil
+			return nil, errRetired
 		case w.c.expiring(now):
-			return errExpired, nil
+			return nil, errExpired
 		}
 	}
 	return nil, nil

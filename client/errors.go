@@ -107,6 +107,10 @@ func Retriable(err error) bool {
 			return true
 		}
 	}
+	var dial *dialError
+	if errors.As(err, &dial) && dial.stage == "connect" {
+		return true // whatever the dial function says: a broker that cannot be reached may come back
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

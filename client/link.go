@@ -138,7 +138,7 @@ func (l *link) name() string {
 func (l *link) run() {
 	for l.hasWork() {
 		if c := l.connect(); c != nil {
-			cause, timedOut := l.serve(c)
+			timedOut, cause := l.serve(c)
 			l.tearDown(c, cause, timedOut)
 		}
 	}

@@ -19,23 +19,6 @@ import (
 
 type netConn = net.Conn
 
-// tcpPeer is a peer behind a loopback port.
-func tcpPeer(t *testing.T, script wiretest.Script, opts ...client.Option) (*wiretest.Peer, *client.Client) {
-	t.Helper()
-	peer := wiretest.NewCluster(1, script)
-	addr := listen(t, func(nc net.Conn) { peer.Serve(1, nc) })
-	peer.Move(1, addr)
-	c, err := client.New(append([]client.Option{client.Seeds(addr)}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, c.Close(context.Background()))
-		peer.Close()
-	})
-	_, err = c.AwaitTopics(t.Context())
-	require.NoError(t, err)
-	return peer, c
-}
-
 // echoPort answers ApiVersions as a broker and every other request with its own body, from a loopback port.
 func echoPort(t testing.TB, wrap func(net.Conn) net.Conn) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
