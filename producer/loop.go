@@ -227,6 +227,9 @@ func (l *loop) step() {
 func (l *loop) release(b *batch) {
 	b.dropBuffer(l.p.mem)
 	if !b.judged {
+		for _, f := range b.flushes {
+			f.less()
+		}
 		l.p.let(b)
 	}
 	l.p.let(b)

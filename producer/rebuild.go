@@ -103,11 +103,6 @@ func (l *loop) takeBack(w *waiter) machine.Outcome {
 		pt.sealed = slices.DeleteFunc(pt.sealed, func(x *batch) bool { return x == b })
 	}
 	pt.mu.Unlock()
-	if empty {
-		for _, f := range b.flushes {
-			f.less()
-		}
-	}
 	switch {
 	case !ours:
 		b.m.Count, b.m.Size = int32(len(b.entries)), b.size()

@@ -171,11 +171,11 @@ func (w *world) step(events ...machine.Event) {
 		e := w.m.Step(w.now, events...)
 		events = nil
 		require.Empty(w.t, e.Seal)
-		for _, b := range e.Split {
-			events = append(events, w.divide(b))
-		}
 		for _, v := range e.Verdicts {
 			w.verdict(v)
+		}
+		for _, b := range e.Split {
+			events = append(events, w.divide(b))
 		}
 		for _, r := range e.Send {
 			w.send(r)
@@ -211,6 +211,9 @@ func (w *world) refresh() {
 func (w *world) divide(b *machine.Batch) machine.Event {
 	whole := b.Owner.(*simBatch)
 	sp := w.partOf(b)
+	if whole.told { // it expired in the same step
+		sp = &simPart{sent: []*simBatch{whole}}
+	}
 	half := len(whole.records) / 2
 	first, second := &simBatch{records: whole.records[:half]}, &simBatch{records: whole.records[half:]}
 	at := slices.Index(sp.sent, whole)
