@@ -56,15 +56,27 @@ func (c *conversation) ask(label string, version int16, req message.Request) mes
 		c.note(label, version, req, "closed")
 		return nil
 	}
-	if deleted, ok := resp.(*message.DeleteTopicsResponse); ok { // Apache Kafka answers in the order of a hash table
-		slices.SortFunc(deleted.Responses, func(x, y message.DeletableTopicResult) int {
-			return strings.Compare(deref(x.Name), deref(y.Name))
-		})
-	}
+	sortHashed(resp)
 	text, err := wirejson.Append(nil, resp, version)
 	require.NoError(c.t, err)
 	c.note(label, version, req, c.normal(req.Key(), text))
 	return resp
+}
+
+// sortHashed puts an answer into order where Apache Kafka's follows a hash table: it says nothing about the request.
+func sortHashed(resp message.Response) {
+	switch r := resp.(type) {
+	case *message.DeleteTopicsResponse:
+		slices.SortFunc(r.Responses, func(x, y message.DeletableTopicResult) int { return strings.Compare(deref(x.Name), deref(y.Name)) })
+	case *message.DescribeConfigsResponse: // a resource's keys
+		for _, result := range r.Results {
+			slices.SortFunc(result.Configs, func(x, y message.DescribeConfigsResourceResult) int { return strings.Compare(x.Name, y.Name) })
+		}
+	case *message.ProduceResponse: // the partitions of a topic that were refused
+		for _, topic := range r.Responses {
+			slices.SortStableFunc(topic.PartitionResponses, func(x, y message.PartitionProduceResponse) int { return int(x.Index - y.Index) })
+		}
+	}
 }
 
 // quiet is ask without a line in the transcript.

@@ -134,11 +134,12 @@ func TestKillNineLosesNothingAcknowledged(t *testing.T) {
 	c, err := consumer.New(cl, consumer.Assign("crash", 0), consumer.StartAt(consumer.Earliest))
 	require.NoError(t, err)
 	defer c.Close(t.Context())
-	ends, err := c.EndOffsets(t.Context(), "crash", 0)
+	crash := consumer.TopicPartition{Topic: "crash", Partition: 0}
+	ends, err := c.EndOffsets(t.Context(), crash)
 	require.NoError(t, err)
 	seen := map[uint64]bool{}
 	last, ordered := uint64(0), true
-	for int64(len(seen)) < ends[0] {
+	for int64(len(seen)) < ends[crash] {
 		records, err := c.Poll(t.Context(), 10000)
 		require.NoError(t, err)
 		for _, r := range records {

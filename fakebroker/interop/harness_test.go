@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 // root is the repository, seen from this folder.
@@ -30,6 +32,11 @@ var (
 
 // TestMain builds ottla once and starts Apache Kafka once; tests use topics of their own.
 func TestMain(m *testing.M) {
+	if port, err := strconv.Atoi(os.Getenv("OTTLA_INTEROP_KFAKE")); err == nil { // the child of startKfake
+		_, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation())
+		fmt.Fprintln(os.Stderr, err)
+		select {}
+	}
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
@@ -153,8 +160,7 @@ func startKafka(dir string) (*process, error) {
 		return nil, err
 	}
 	for range 240 {
-		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
-			c.Close()
+		if dialable(addr) {
 			kafkaAddr = addr
 			return p, nil
 		}
@@ -162,6 +168,14 @@ func startKafka(dir string) (*process, error) {
 	}
 	p.kill()
 	return nil, fmt.Errorf("Apache Kafka did not listen on %s within a minute:\n%s", addr, p.log)
+}
+
+func dialable(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
 }
 
 // startOttla runs `ottla serve` on a free port with more arguments and waits for its ready line.
