@@ -69,17 +69,35 @@ func certificate(t *testing.T, host string) (cert tls.Certificate, certPEM, keyP
 	return cert, certPEM, keyPEM
 }
 
-// failure is the error of the first request to addr.
+// failure is the error of the first request to addr, which gives up soon after the first attempt has failed.
 func failure(t *testing.T, addr string, opts ...client.Option) error {
 	t.Helper()
-	c, err := client.New(append([]client.Option{client.Seeds(addr)}, opts...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, err := client.New(append([]client.Option{client.Seeds(addr), client.WithObserver(giveUp{cancel: cancel})}, opts...)...)
 	require.NoError(t, err)
 	defer c.Close(context.Background())
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
 	_, err = c.AwaitTopics(ctx, "orders")
 	require.Error(t, err)
 	return err
+}
+
+// giveUp cancels a moment after the first failure.
+type giveUp struct {
+	client.NopObserver
+	cancel func()
+}
+
+func (g giveUp) Connected(e client.ConnectEvent) {
+	if e.Err != nil {
+		time.AfterFunc(100*time.Millisecond, g.cancel)
+	}
+}
+
+func (g giveUp) Disconnected(e client.DisconnectEvent) {
+	if e.Err != nil {
+		time.AfterFunc(100*time.Millisecond, g.cancel)
+	}
 }
 
 func TestPlaintextClientAtTLSPortSaysSo(t *testing.T) {
@@ -308,7 +326,7 @@ func TestAdvertisedAddressThatCannotBeReachedIsExplained(t *testing.T) {
 		resp.Brokers[0].Host = "internal-name"
 		return resp
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := c.Request(ctx, client.Broker(1), clusterRequest())
 	require.ErrorContains(t, err, "advertised.listeners")
