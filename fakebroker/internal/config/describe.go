@@ -278,8 +278,12 @@ func (l *Layers) describeOverrides(def *Definition, own Source, overrides map[st
 
 // overridable is the value of a group or client metrics config that nobody set: the broker's, else the default.
 func (l *Layers) overridable(k *Key) Value {
-	if b, ok := BrokerKeys().Lookup(k.BrokerSynonym); ok && b.Type == k.Type {
-		return l.Value(b.Name)
+	if b, ok := BrokerKeys().Lookup(k.BrokerSynonym); ok {
+		v := l.Value(b.Name)
+		if b.Type == List && k.Type == String && len(v.List) > 0 {
+			return Value{Text: v.List[0]} // one of several that are there: the first
+		}
+		return v
 	}
 	v, _ := k.Parse(k.Default)
 	return v

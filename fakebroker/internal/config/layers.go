@@ -38,7 +38,22 @@ func NewLayers(properties map[string]string) (*Layers, error) {
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("config: server properties: %w", errors.Join(errs...))
 	}
-	return newLayers(maps.Clone(properties), nil, nil), nil
+	return newLayers(withNodeID(properties), nil, nil), nil
+}
+
+// withNodeID sets node.id and its old name broker.id to the same value when only one of them is given.
+func withNodeID(properties map[string]string) map[string]string {
+	all := make(map[string]string, len(properties)+1)
+	maps.Copy(all, properties)
+	node, hasNode := all["node.id"]
+	broker, hasBroker := all["broker.id"]
+	switch {
+	case hasNode && !hasBroker:
+		all["broker.id"] = node
+	case hasBroker && !hasNode:
+		all["node.id"] = broker
+	}
+	return all
 }
 
 func newLayers(static, perBroker, clusterWide map[string]string) *Layers {

@@ -25,10 +25,10 @@ func (c *Controller) createPartitions(v View, r *message.CreatePartitionsRequest
 			total += max(0, int(r.Topics[i].Count)-len(t.Partitions))
 		}
 	}
-	if err := tooMany(total); err.failed() {
+	if total > maxPartitions {
 		resp.Results = resp.Results[:0]
 		for i := range r.Topics {
-			answer(r.Topics[i].Name, err)
+			answer(r.Topics[i].Name, refuse(errcode.PolicyViolation, tooManyMore))
 		}
 		return Result{Response: resp}
 	}

@@ -22,16 +22,9 @@ func (c *Controller) createTopics(v View, r *message.CreateTopicsRequest) Result
 	var records []image.Record
 	layers := c.layers(v.Image)
 	twice := duplicates(r.Topics, func(t *message.CreatableTopic) string { return t.Name })
-	refused := func(name string, e apiError) {
-		res := message.CreatableTopicResult{Name: name, ErrorCode: int16(e.code), ErrorMessage: e.message}
-		res.NumPartitions, res.ReplicationFactor, res.Configs = -1, -1, []message.CreatableTopicConfigs{}
-		resp.Topics = append(resp.Topics, res)
-	}
-	if err := tooMany(totalPartitions(layers, r.Topics)); err.failed() {
-		for i := range r.Topics {
-			refused(r.Topics[i].Name, err)
-		}
-		return Result{Response: resp}
+	refused := func(name string, e apiError) { resp.Topics = append(resp.Topics, refusedTopic(name, e)) }
+	if totalPartitions(layers, r.Topics) > maxPartitions {
+		return failAll(r, tooManyPartitions)
 	}
 	metadataNamed := false
 	for i := range r.Topics {
@@ -48,7 +41,9 @@ func (c *Controller) createTopics(v View, r *message.CreateTopicsRequest) Result
 			refused(t.Name, err)
 			continue
 		}
-		records = append(records, add...)
+		if records = append(records, add...); len(records) > maxRecords {
+			return failAll(r, tooManyRecords)
+		}
 		resp.Topics = append(resp.Topics, result)
 	}
 	for _, name := range inOrder(r.Topics, twice, func(t *message.CreatableTopic) string { return t.Name }) {
@@ -186,15 +181,31 @@ func (c *Controller) newPartitions(i *image.Image, l *config.Layers, t *message.
 	return c.placedPartitions(i, 0, n, factor)
 }
 
-// maxPartitions bounds the partitions that one request makes, as in Apache Kafka: its records go into one batch.
-const maxPartitions = 10_000
+// Apache Kafka's bounds of one request: its records go into one batch of the metadata log.
+const (
+	maxPartitions = 10_000 // to be made
+	maxRecords    = 10_000
+)
 
-// tooMany refuses a request that makes more; all its topics get the error.
-func tooMany(n int) apiError {
-	if n <= maxPartitions {
-		return apiError{}
+// Texts of POLICY_VIOLATION beyond the bounds. The whole request gets it.
+const (
+	tooManyPartitions = "Excessively large number of partitions per request."
+	tooManyMore       = "Excessively large number of additional partitions per request."
+	tooManyRecords    = "Unable to perform excessively large batch operation."
+)
+
+// failAll is the answer of a request that is refused as a whole.
+func failAll(r *message.CreateTopicsRequest, why string) Result {
+	resp := &message.CreateTopicsResponse{}
+	for i := range r.Topics {
+		resp.Topics = append(resp.Topics, refusedTopic(r.Topics[i].Name, refuse(errcode.PolicyViolation, "%s", why)))
 	}
-	return refuse(errcode.PolicyViolation, "Excessively large number of partitions per request.")
+	return Result{Response: resp}
+}
+
+func refusedTopic(name string, e apiError) message.CreatableTopicResult {
+	return message.CreatableTopicResult{Name: name, ErrorCode: int16(e.code), ErrorMessage: e.message,
+		NumPartitions: -1, ReplicationFactor: -1, Configs: []message.CreatableTopicConfigs{}}
 }
 
 func (c *Controller) placedPartitions(i *image.Image, from, n, factor int) ([]*image.Partition, apiError) {

@@ -72,8 +72,12 @@ func checkDowngrade(i *image.Image, u *message.FeatureUpdateKey, kind int8, bad 
 		return bad("Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade.")
 	case u.MaxVersionLevel > now && kind != upgradeOnly:
 		return bad("Can't downgrade to a newer version.")
-	case u.MaxVersionLevel < now && u.Feature == image.MetadataFeature && kind == safeDowngrade:
-		return bad("Refusing to perform the requested downgrade because it might delete metadata information.")
+	case u.MaxVersionLevel < now && u.Feature == image.MetadataFeature:
+		why := "Refusing to perform the requested downgrade because it might delete metadata information."
+		if kind == unsafeDowngrade {
+			why = "Unsafe metadata downgrade is not supported in this version."
+		}
+		return refuse(errcode.InvalidUpdateVersion, "Unsupported metadata.version downgrade from %d to %d. %s", now, u.MaxVersionLevel, why)
 	}
 	return apiError{}
 }

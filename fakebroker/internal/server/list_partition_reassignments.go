@@ -11,7 +11,7 @@ import (
 func handleListPartitionReassignments(b *Broker, r *Request) {
 	req := r.Body.(*message.ListPartitionReassignmentsRequest)
 	resp := message.NewListPartitionReassignmentsResponse()
-	resp.Topics = []message.OngoingTopicReassignment{}
+	resp.ErrorMessage, resp.Topics = nil, []message.OngoingTopicReassignment{}
 	img := b.Image()
 	if req.Topics == nil {
 		for _, name := range img.TopicNames() {
