@@ -70,7 +70,11 @@ func (e *OpError) Error() string {
 	} else if e.Elapsed > 0 {
 		fmt.Fprintf(&b, " (after %s)", e.Elapsed.Round(time.Millisecond))
 	}
-	fmt.Fprintf(&b, ": %v", e.Err)
+	text := fmt.Sprint(e.Err)
+	if e.Hint != "" { // an inner OpError may have brought it along: it is said once, at the end
+		text = strings.ReplaceAll(text, "; hint: "+e.Hint, "")
+	}
+	b.WriteString(": " + text)
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "; hint: %s", e.Hint)
 	}

@@ -263,9 +263,9 @@ func (e *LoginError) Error() string {
 		return fmt.Sprintf("SASL mechanism %s is not enabled at this listener, it offers %s", e.Mechanism, strings.Join(e.Offered, ", "))
 	}
 	if e.Text != "" {
-		return fmt.Sprintf("SASL %s login refused: %s (%s)", e.Mechanism, e.Text, e.Code.Name())
+		return fmt.Sprintf("SASL %s: %s (%s)", e.Mechanism, e.Text, e.Code.Name())
 	}
-	return fmt.Sprintf("SASL %s login refused: %s", e.Mechanism, e.Code.Name())
+	return fmt.Sprintf("SASL %s: %s", e.Mechanism, e.Code.Name())
 }
 
 // Unwrap is the broker's code.

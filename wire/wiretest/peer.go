@@ -22,6 +22,7 @@ type Request struct {
 	CorrelationID int32
 	ClientID      string
 	Body          message.Request
+	Raw           []byte // the whole frame without its length
 }
 
 // Script answers requests. It is called for one request of a connection at a time, as a broker does, but for

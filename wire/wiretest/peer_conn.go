@@ -69,7 +69,7 @@ func parseRequest(frame []byte) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Key: h.Key, Version: h.Version, CorrelationID: h.CorrelationID}
+	r := &Request{Key: h.Key, Version: h.Version, CorrelationID: h.CorrelationID, Raw: frame}
 	if h.ClientID != nil {
 		r.ClientID = *h.ClientID
 	}

@@ -75,6 +75,34 @@ func TestScriptDecides(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestReplayGivesTheRecordedAnswers(t *testing.T) {
+	code := int16(20)
+	original := wiretest.New(func(req message.Request, version int16) message.Response {
+		if req.Key() == wire.KeyHeartbeat {
+			code++
+			return &message.HeartbeatResponse{ErrorCode: code}
+		}
+		return nil
+	})
+	defer original.Close()
+	var tap wiretest.Tap
+	beat := func(dial wiretest.Dial, group string) int16 {
+		nc, err := dial(t.Context(), "tcp", "broker-1:9092")
+		require.NoError(t, err)
+		defer nc.Close()
+		return ask(t, nc, 4, &message.HeartbeatRequest{GroupId: group}).(*message.HeartbeatResponse).ErrorCode
+	}
+	for _, group := range []string{"a", "a", "b"} {
+		beat(tap.Through(original.DialContext), group)
+	}
+	again := wiretest.NewCluster(1, wiretest.Replay(tap.Frames()))
+	defer again.Close()
+	require.EqualValues(t, 23, beat(again.DialContext, "b"))
+	require.EqualValues(t, 21, beat(again.DialContext, "a"))
+	require.EqualValues(t, 22, beat(again.DialContext, "a"))
+	require.EqualValues(t, 22, beat(again.DialContext, "a"), "the last one stays")
+}
+
 func TestGoldenFramesAreReadableFiles(t *testing.T) {
 	wiretest.Golden(t, "heartbeat_v4_request.hex", wiretest.RequestFrame(t, 4, 7, "test",
 		&message.HeartbeatRequest{GroupId: "g", GenerationId: 3, MemberId: "m"}))
