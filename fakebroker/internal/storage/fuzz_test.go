@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 )
 
 func FuzzOffsetIndex(f *testing.F) {
@@ -164,18 +162,12 @@ func FuzzLogRecovery(f *testing.F) {
 		planted[last+snapshotSuffix] = string(snapshot)
 		want, next := validPrefix(log, 6)
 		fs := plant(t, planted)
-		l, err := OpenLog(LogOptions{FS: fs, Dir: "logs/orders-0", Partition: orders, Config: sampleConfig()}, t0)
-		if err != nil {
-			require.ErrorContains(t, err, "marker") // a control batch with a sound checksum and nonsense in it
-			return
-		}
+		l := openTest(t, fs, sampleConfig())
 		require.Equal(t, next, l.LogEndOffset())
 		require.Equal(t, int64(len(want)), l.active().size.Load())
 		once := tree(t, fs, "logs")
 		again := openTest(t, fs, sampleConfig())
 		require.Equal(t, next, again.LogEndOffset())
 		require.Equal(t, once, tree(t, fs, "logs"))
-		_, err = vfs.ReadFile(fs, last+logSuffix)
-		require.NoError(t, err)
 	})
 }

@@ -125,9 +125,14 @@ func (l *Log) recoverSegment(s *segment) (int64, error) {
 	floor := s.base
 	for {
 		pos := r.pos
-		h, _, err := r.next()
+		h, batch, err := r.next()
 		if err == io.EOF {
 			break
+		}
+		if err == nil && h.Control() && h.HasProducer() && h.Count > 0 {
+			if _, e := readMarker(batch); e != nil {
+				err = fmt.Errorf("%w at position %d: %w", errBadBatch, pos, e) // sound, and yet no marker
+			}
 		}
 		if err == nil && (h.BaseOffset < floor || !fitsRelative(s.base, h.LastOffset())) {
 			err = fmt.Errorf("%w at position %d: offsets %d to %d where %d or more is expected", errBadBatch, pos, h.BaseOffset, h.LastOffset(), floor)

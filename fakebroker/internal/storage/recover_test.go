@@ -28,6 +28,11 @@ func validPrefix(log []byte, base int64) (prefix []byte, next int64) {
 		if err != nil || h.BaseOffset < next || h.LastOffsetDelta < 0 || h.LastOffset()-base > 1<<31-1 {
 			return log[:at], next
 		}
+		if h.Control() && h.HasProducer() && h.Count > 0 {
+			if _, err := readMarker(batch); err != nil {
+				return log[:at], next
+			}
+		}
 		at += len(batch)
 		next = h.NextOffset()
 	}
