@@ -39,7 +39,11 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 	if cl == nil {
 		return nil, errors.New("consumer: the client is nil")
 	}
-	if err := cfg.Validate(); err != nil {
+	err := cfg.Validate()
+	if len(cfg.client) > 0 {
+		err = errors.Join(err, errors.New("consumer.Client is for Dial; New is given a client that has its options already"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	of := cl.Config()
@@ -87,14 +91,19 @@ func (c *Consumer) start(a Assignment) Where {
 	return a.Start
 }
 
-// Dial makes a client for those seeds and a consumer on it; Close closes both. Use client.New and New for anything
-// that needs options of the client.
+// Dial makes a client for those seeds and a consumer on it; Close closes both. Options of the client are given by the
+// option Client.
 func Dial(seeds []string, opts ...Option) (*Consumer, error) {
-	cl, err := client.New(client.Seeds(seeds...))
+	cfg := DefaultConfig()
+	for _, o := range opts {
+		o(&cfg)
+	}
+	cl, err := client.New(append([]client.Option{client.Seeds(seeds...)}, cfg.client...)...)
 	if err != nil {
 		return nil, err
 	}
-	c, err := New(cl, opts...)
+	cfg.client = nil
+	c, err := NewFromConfig(cl, cfg)
 	if err != nil {
 		return nil, errors.Join(err, cl.Close(context.Background()))
 	}

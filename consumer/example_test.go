@@ -63,6 +63,23 @@ func Example() {
 	// fruit-0 2: c=plum
 }
 
+func ExampleDial() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	// client.Cluster(k) makes it work here; usually the seeds are enough, and options such as client.TLS go there.
+	c, err := consumer.Dial([]string{"localhost:9092"}, consumer.Client(client.Cluster(k)), consumer.Assign("fruit", 1),
+		consumer.StartAt(consumer.Earliest), consumer.LowLatency)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx) // ends the client too
+	rs, err := c.Poll(ctx, 1)
+	fmt.Println(string(rs[0].Value), err)
+	// Output: lime <nil>
+}
+
 func ExampleConsumer_Batches() {
 	k := start()
 	defer k.Close()

@@ -215,7 +215,7 @@ func TestOffsetsOutOfRangeFollowThePolicy(t *testing.T) {
 func TestFailFastEndsAtTheFirstError(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, k *logpeer.Cluster) {
 		k.Topic("orders", 1)
-		c := consume(t, k, consumer.AssignAt("orders", 0, consumer.AtOffset(77)), consumer.OnReset(consumer.Fail), consumer.FailFast())
+		c := consume(t, k, consumer.AssignAt("orders", 0, consumer.AtOffset(77)), consumer.OnReset(consumer.Fail), consumer.FailFast)
 		n := 0
 		for _, err := range c.Records(within(t, time.Minute)) {
 			require.ErrorIs(t, err, consumer.ErrOutOfRange)

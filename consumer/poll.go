@@ -34,7 +34,7 @@ func (c *Consumer) Poll(ctx context.Context, max int) ([]Record, error) {
 			return out, nil
 		}
 		if out == nil {
-			out = make([]Record, 0, min(max, g.It.Left()))
+			out = make([]Record, 0, min(max, g.Expect()))
 		}
 		shared := blank(g)
 		var r record.Record

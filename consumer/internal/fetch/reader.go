@@ -81,6 +81,12 @@ func (g *Reading) at() machine.Position {
 	return machine.Position{Offset: max(g.From, g.cursor.behind), Epoch: g.Cell.epoch.Load()}
 }
 
+// Expect guesses how many records are left in the chunk, from what the open batch is like.
+func (g *Reading) Expect() int {
+	rest := int64(len(g.cursor.rest)) * int64(g.Header.Count) / int64(max(g.Header.Size(), 1))
+	return g.It.Left() + int(min(rest, int64(len(g.cursor.rest)/record.MinRecordSize)))
+}
+
 // Stopped tells that the next record must not be handed out before Next was called again: its partition was
 // sought, paused or removed, or the caller's ctx ended.
 func (r *Reader) Stopped(g *Reading) bool { return g.Cell.state.Load() != g.expect || r.halt.Load() }
