@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,20 +14,23 @@ import (
 // once gathered, to the runner of the loop.
 //
 //	open -> sealed (size, or gathered when due) -> [compressed] -> carried by requests -> verdict -> recycled
+//
+// What every record touches stands first, for the sake of the cache: with a thousand partitions each record finds
+// another batch.
 type batch struct {
-	m    machine.Batch
-	part *part
-	b    record.Builder // writes into chunk; the bytes on the wire unless packed is set
-	cap  int            // room of the builder's chunk
-	// packed is the sealed batch when it is not the builder's: compressed, split or rebuilt.
-	packed []byte
-	opened time.Time
-	openMs int64 // opened, as a wall clock's milliseconds
-
+	b   record.Builder // writes into chunk; the bytes on the wire unless packed is set
+	cap int            // room of the builder's chunk
 	// entries has the callback and timestamp of each record, in order. One slice for the whole batch: nothing is
 	// allocated for a record.
 	entries []entry
-	async   int       // entries that have a callback of the user's
+	async   int // entries that have a callback of the user's
+	clock   clock
+
+	part   *part
+	m      machine.Batch
+	opened time.Time
+	// packed is the sealed batch when it is not the builder's: compressed, split or rebuilt.
+	packed  []byte
 	waiters []*waiter // those in Send
 	flushes []*flush  // to be told when the verdict has been handed out
 
@@ -43,25 +47,48 @@ type entry struct {
 
 // newBatch takes one from the pool; the chunk becomes its.
 func (p *Producer) newBatch(pt *part, chunk []byte) *batch {
-	b, _ := p.batches.Get().(*batch)
-	if b == nil {
-		b = new(batch)
-		b.m.Owner = b
-	}
+	b := p.batches.get()
 	b.m.Reset()
 	b.part = pt
 	b.cap = cap(chunk)
 	b.b.Reset(chunk[:0])
 	b.opened = time.Now()
-	b.openMs = b.opened.UnixMilli()
+	b.clock = clock{ms: b.opened.UnixMilli()}
+	b.clock.openMs = b.clock.ms
 	b.m.Created = b.opened
 	b.holds.Store(2)
 	return b
 }
 
-// nowMs is the time for a record that has none: the batch's wall clock time plus what the monotonic clock says since,
-// which costs half of time.Now.
-func (b *batch) nowMs() int64 { return b.openMs + int64(time.Since(b.opened)/time.Millisecond) }
+// clock gives records that have none their timestamp. Reading the time costs as much as encoding a small record, so as
+// long as the milliseconds do not move it is read for fewer and fewer records, at most for one in 32. A stamp is late
+// by no more than the batch lingers, which is why only short lingering may use it.
+type clock struct {
+	ms     int64 // of the last reading
+	openMs int64 // when the batch was opened
+	skip   uint8 // records to go without reading
+	pace   uint8
+}
+
+// coarse is the longest lingering with which the clock is not read for every record.
+const coarse = 20 * time.Millisecond
+
+// now is the batch's wall clock time plus what the monotonic clock says since, which costs half of time.Now.
+func (b *batch) now(linger time.Duration) int64 {
+	c := &b.clock
+	if c.skip > 0 {
+		c.skip--
+		return c.ms
+	}
+	ms := c.openMs + int64(time.Since(b.opened)/time.Millisecond)
+	if ms == c.ms && linger <= coarse {
+		c.pace = min(2*c.pace+1, 31)
+		c.skip = c.pace
+	} else {
+		c.ms, c.pace = ms, 0
+	}
+	return ms
+}
 
 // size is what the batch takes on the wire as it is.
 func (b *batch) size() int {
@@ -113,5 +140,43 @@ func (p *Producer) let(b *batch) {
 	b.entries, b.waiters, b.flushes, b.async = b.entries[:0], b.waiters[:0], nil, 0
 	b.over, b.judged = conclusion{}, false
 	b.part = nil
-	p.batches.Put(b)
+	p.batches.put(b)
+}
+
+// shelf keeps batches for reuse. Unlike a sync.Pool it survives garbage collections: the entries of a batch have
+// grown to what its kind of partition needs.
+type shelf struct {
+	mu   sync.Mutex
+	free []*batch
+}
+
+// shelved is how many batches are kept at most, and shelvedEntries how large the entries of one may be.
+const (
+	shelved        = 4096
+	shelvedEntries = 1 << 16
+)
+
+func (s *shelf) get() *batch {
+	s.mu.Lock()
+	if n := len(s.free); n > 0 {
+		b := s.free[n-1]
+		s.free = s.free[:n-1]
+		s.mu.Unlock()
+		return b
+	}
+	s.mu.Unlock()
+	b := &batch{entries: make([]entry, 0, 8)}
+	b.m.Owner = b
+	return b
+}
+
+func (s *shelf) put(b *batch) {
+	if cap(b.entries) > shelvedEntries {
+		b.entries = make([]entry, 0, 8)
+	}
+	s.mu.Lock()
+	if len(s.free) < shelved {
+		s.free = append(s.free, b)
+	}
+	s.mu.Unlock()
 }

@@ -26,10 +26,11 @@ import (
 func TestFaultsNeitherDoubleNorReorder(t *testing.T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(seed, 1))
+			rnd := rand.New(rand.NewPCG(seed, 1))   // the submitter's
+			chaos := rand.New(rand.NewPCG(seed, 2)) // the peer's
 			l := newLogs(t, "orders")
 			l.setFault(func(int, *message.ProduceRequest) fault {
-				switch rnd.IntN(14) {
+				switch chaos.IntN(14) {
 				case 0:
 					return fault{hangUp: true}
 				case 1:
@@ -140,10 +141,10 @@ func TestExpiryDuringASlowWriteKeepsTheBuffer(t *testing.T) {
 		mu.Lock()
 		slow = true
 		mu.Unlock()
-		var verdict error
-		require.NoError(t, p.Submit(context.Background(), text("orders", strings.Repeat("a", 3000)).To(0), func(_ producer.Ack, err error) { verdict = err }))
+		verdict := make(chan error, 1)
+		require.NoError(t, p.Submit(context.Background(), text("orders", strings.Repeat("a", 3000)).To(0), func(_ producer.Ack, err error) { verdict <- err }))
 		time.Sleep(2200 * time.Millisecond)
-		require.ErrorIs(t, verdict, producer.ErrDeliveryTimeout)
+		require.ErrorIs(t, <-verdict, producer.ErrDeliveryTimeout)
 		for range 20 {
 			_ = p.TrySubmit(text("other", strings.Repeat("b", 1500)).To(0), nil)
 		}

@@ -121,9 +121,7 @@ func (l *loop) abort(lost chan<- LostError) {
 	for _, r := range slices.Clone(l.flying) {
 		l.revoke(r)
 	}
-	l.step()
-	l.events = l.events[:0]
-	l.recycle()
+	l.now()
 	for _, t := range *l.p.topics.Load() {
 		for _, pt := range *t.parts.Load() {
 			pt.mu.Lock()
@@ -145,5 +143,6 @@ func (l *loop) abort(lost chan<- LostError) {
 		}
 	}
 	l.event(machine.Event{Kind: machine.Aborted, Err: ErrClosed})
-	lost <- n
+	l.now()
+	lost <- n // every verdict is in the teller's line by now
 }

@@ -169,6 +169,13 @@ func (l *loop) turn() {
 	l.recycle()
 }
 
+// now makes a step of its own of what has happened in this turn, for those who cannot go on before it.
+func (l *loop) now() {
+	l.step()
+	l.events = l.events[:0]
+	l.recycle()
+}
+
 // recycle hands back the requests that were revoked before the last step.
 func (l *loop) recycle() {
 	for i, m := range l.over {

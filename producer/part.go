@@ -13,18 +13,18 @@ import (
 // part is one partition. Its lock is the only one that submitters of a record take, and it is held for the time of
 // encoding one record; nothing blocks under it.
 type part struct {
-	p     *Producer
+	mu     sync.Mutex
+	open   *batch // records are appended to it
+	p      *Producer
+	news   bool // the loop has been told that there is something to gather
+	urgent bool // somebody waits for the open batch
+	closed bool
+	hint   int      // bytes the last batch came to: the room the next one starts with
+	filled int      // bytes since the sticky partitioner came here
+	sealed []*batch // closed by submitters, not yet seen by the loop
+
 	topic *topic
 	index int32
-
-	mu     sync.Mutex
-	open   *batch   // records are appended to it
-	sealed []*batch // closed by submitters, not yet seen by the loop
-	news   bool     // the loop has been told that there is something to gather
-	urgent bool     // somebody waits for the open batch
-	closed bool
-	hint   int // bytes the last batch came to: the room the next one starts with
-	filled int // bytes since the sticky partitioner came here
 
 	queued  atomic.Int32 // batches without a verdict, for adaptive partitioning
 	blocked atomic.Int64 // since when (Unix ns) the oldest of them waits untaken; 0: none
@@ -73,10 +73,9 @@ func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk
 	var ts int64
 	for {
 		if b == nil {
-			if chunk = p.chunk(chunk, pt.room(size)); chunk == nil {
-				pt.mu.Unlock()
-				res.need = pt.room(size)
-				return res
+			room := pt.room(size)
+			if chunk = p.chunk(chunk, room); chunk == nil {
+				return pt.lacking(res, room)
 			}
 			b = p.newBatch(pt, chunk)
 			chunk = nil
@@ -84,7 +83,7 @@ func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk
 			res.opened = b.opened
 		}
 		if r.Timestamp.IsZero() {
-			ts = b.nowMs()
+			ts = b.now(p.cfg.Linger)
 		} else {
 			ts = r.Timestamp.UnixMilli()
 		}
@@ -104,9 +103,7 @@ func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk
 		if b.cap < p.cfg.BatchSize && before+size <= p.cfg.BatchSize {
 			bigger := max(min(4*b.cap, p.cfg.BatchSize), before+size)
 			if chunk = p.chunk(chunk, bigger); chunk == nil {
-				pt.mu.Unlock()
-				res.need = bigger
-				return res
+				return pt.lacking(res, bigger)
 			}
 			b.move(p.mem, chunk)
 			chunk = nil
@@ -120,19 +117,32 @@ func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk
 	if w != nil {
 		w.batch, w.at = b, len(b.entries)-1
 		b.waiters = append(b.waiters, w)
-		pt.urgent = true
+		pt.urgent = pt.open == b
 		res.wake = true
 	} else if done != nil {
 		b.async++
 	}
-	if res.wake || !res.opened.IsZero() {
-		res.fresh = !pt.news
-		pt.news = true
-	}
+	pt.announce(&res)
 	pt.mu.Unlock()
 	if chunk != nil {
 		p.mem.Put(chunk)
 	}
+	return res
+}
+
+// announce notes whether the loop has to be told to come here. The lock is held.
+func (pt *part) announce(res *added) {
+	if res.wake || !res.opened.IsZero() {
+		res.fresh = !pt.news
+		pt.news = true
+	}
+}
+
+// lacking ends an add that needs n bytes of memory first. A batch may have been sealed on the way.
+func (pt *part) lacking(res added, n int) added {
+	res.need = n
+	pt.announce(&res)
+	pt.mu.Unlock()
 	return res
 }
 

@@ -23,7 +23,7 @@ type Producer struct {
 	cfg      Config
 	meter    *client.Meter
 	mem      *buffer.Memory
-	batches  sync.Pool // of *batch
+	batches  shelf
 	waiters  sync.Pool // of *waiter
 	loop     *loop
 	teller   *teller

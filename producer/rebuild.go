@@ -40,7 +40,7 @@ func (l *loop) rewrite(b *batch, keep func(i int) bool) *batch {
 		panic("producer: a batch of ours cannot be read back: " + err.Error())
 	}
 	x := p.newBatch(b.part, nil)
-	x.opened, x.openMs, x.m.Created = b.opened, b.openMs, b.m.Created
+	x.opened, x.clock, x.m.Created = b.opened, b.clock, b.m.Created
 	var headers []record.Header
 	n := 0
 	for i := 0; ; i++ {
@@ -84,9 +84,7 @@ func (l *loop) takeBack(w *waiter) machine.Outcome {
 	b := w.batch
 	pt := b.part
 	if r := l.carrier(&b.m); r != nil && l.revoke(r) {
-		l.step() // the batch waits again now
-		l.events = l.events[:0]
-		l.recycle()
+		l.now() // the batch waits again
 	}
 	pt.mu.Lock()
 	ours := pt.open == b || slices.Contains(pt.sealed, b) // not the machine's yet
