@@ -53,10 +53,14 @@ func (p *partitionChange) build() (image.Record, bool) {
 			isr, elr = []int32{leader}, without(elr, leader)
 		}
 	}
-	if leader != image.NoLeader && p.elr && len(isr) >= min(p.minISR, len(p.old.Replicas)) {
-		elr, lastKnown = nil, nil
-	}
-	if p.elr && len(isr) == 0 && len(p.old.ISR) > 0 {
+	switch {
+	case !p.elr:
+	case leader != image.NoLeader:
+		lastKnown = nil
+		if len(isr) >= min(p.minISR, len(p.old.Replicas)) {
+			elr = nil
+		}
+	case len(isr) == 0 && len(p.old.ISR) > 0:
 		lastKnown = []int32{p.old.Leader} // whom to elect when nobody is known to have everything
 	}
 

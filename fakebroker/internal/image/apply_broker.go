@@ -3,6 +3,8 @@ package image
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/ottla-kafka/ottla/wire/logrecord"
 )
@@ -36,6 +38,7 @@ func (d *Delta) registerBroker(r *logrecord.RegisterBrokerRecord) error {
 	for _, f := range r.Features {
 		b.Features = append(b.Features, FeatureRange{f.Name, f.MinSupportedVersion, f.MaxSupportedVersion})
 	}
+	sortFeatures(b.Features)
 	d.setBroker(b.ID, b)
 	return nil
 }
@@ -117,8 +120,14 @@ func (d *Delta) registerController(r *logrecord.RegisterControllerRecord) error 
 	for _, f := range r.Features {
 		c.Features = append(c.Features, FeatureRange{f.Name, f.MinSupportedVersion, f.MaxSupportedVersion})
 	}
+	sortFeatures(c.Features)
 	d.setController(c.ID, c)
 	return nil
+}
+
+// sortFeatures makes equal sets equal lists: Apache Kafka registers with them in any order.
+func sortFeatures(f []FeatureRange) {
+	slices.SortFunc(f, func(a, b FeatureRange) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (d *Delta) unregisterController(r *logrecord.UnregisterControllerRecord) error {

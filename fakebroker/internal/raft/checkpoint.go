@@ -15,11 +15,11 @@ const (
 	partSuffix       = ".checkpoint.part"
 )
 
-// checkpointFile is one finished checkpoint in the folder.
-type checkpointFile struct {
-	id      CheckpointID
-	size    int64
-	modTime time.Time
+// CheckpointFile is one finished checkpoint in the folder.
+type CheckpointFile struct {
+	ID      CheckpointID
+	Size    int64 // bytes
+	ModTime time.Time
 }
 
 // parseCheckpointName reads <20 digits>-<10 digits>.checkpoint.
@@ -37,13 +37,13 @@ func parseCheckpointName(name string) (id CheckpointID, ok bool) {
 	return CheckpointID{o, int32(e)}, true
 }
 
-// listCheckpoints returns the finished checkpoints of a folder, oldest first, and removes what a crash left half written.
-func listCheckpoints(fsys vfs.FS, dir string) ([]checkpointFile, error) {
+// ListCheckpoints returns the finished checkpoints of a folder, oldest first, and removes what a crash left half written.
+func ListCheckpoints(fsys vfs.FS, dir string) ([]CheckpointFile, error) {
 	infos, err := fsys.List(dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []checkpointFile
+	var files []CheckpointFile
 	for _, info := range infos {
 		if strings.HasSuffix(info.Name, partSuffix) {
 			if err := fsys.Remove(dir + "/" + info.Name); err != nil {
@@ -52,10 +52,10 @@ func listCheckpoints(fsys vfs.FS, dir string) ([]checkpointFile, error) {
 			continue
 		}
 		if id, ok := parseCheckpointName(info.Name); ok {
-			files = append(files, checkpointFile{id, info.Size, info.ModTime})
+			files = append(files, CheckpointFile{id, info.Size, info.ModTime})
 		}
 	}
-	slices.SortFunc(files, func(a, b checkpointFile) int { return a.id.Compare(b.id) })
+	slices.SortFunc(files, func(a, b CheckpointFile) int { return a.ID.Compare(b.ID) })
 	return files, nil
 }
 
@@ -67,20 +67,20 @@ type Retention struct {
 }
 
 // expired returns how many of the oldest checkpoints may go, given the size of the log. The newest always stays.
-func (r Retention) expired(files []checkpointFile, logSize int64, now time.Time) int {
+func (r Retention) expired(files []CheckpointFile, logSize int64, now time.Time) int {
 	total := logSize
 	for _, f := range files {
-		total += f.size
+		total += f.Size
 	}
 	n := 0
 	for n < len(files)-1 {
 		f := files[n]
 		tooMuch := r.Bytes >= 0 && total > r.Bytes
-		tooOld := r.Age >= 0 && now.Sub(f.modTime) > r.Age
+		tooOld := r.Age >= 0 && now.Sub(f.ModTime) > r.Age
 		if !tooMuch && !tooOld {
 			break
 		}
-		total -= f.size
+		total -= f.Size
 		n++
 	}
 	return n

@@ -8,9 +8,9 @@ import (
 	"github.com/ottla-kafka/ottla/wire/record"
 )
 
-// readCheckpoint reads a whole checkpoint: its data batches go to yield, its voters (nil under kraft.version 0) are
+// ReadCheckpoint reads a whole checkpoint: its data batches go to yield, its voters (nil under kraft.version 0) are
 // returned. One without header or footer is damaged.
-func readCheckpoint(fsys vfs.FS, dir string, id CheckpointID, yield func(Batch) error) (voters []Voter, err error) {
+func ReadCheckpoint(fsys vfs.FS, dir string, id CheckpointID, yield func(Batch) error) (voters []Voter, err error) {
 	name := id.String() + checkpointSuffix
 	b, err := vfs.ReadFile(fsys, dir+"/"+name)
 	if err != nil {

@@ -29,7 +29,7 @@ type Single struct {
 	state   QuorumState
 	dynamic bool // kraft.version 1
 	voters  []Voter
-	files   []checkpointFile
+	files   []CheckpointFile
 	buf     []byte // batch under construction, reused
 	closed  bool
 }
@@ -53,7 +53,7 @@ func Format(now time.Time, o Options, values [][]byte) error {
 
 // Formatted reports whether a folder holds a checkpoint or a quorum-state, that is, whether it belongs to a cluster already.
 func Formatted(fsys vfs.FS, dir string) (bool, error) {
-	files, err := listCheckpoints(fsys, dir)
+	files, err := ListCheckpoints(fsys, dir)
 	if err != nil || len(files) > 0 {
 		return len(files) > 0, err
 	}
@@ -85,16 +85,16 @@ func Open(now time.Time, o Options, load func(Batch) error) (q *Single, fresh bo
 
 // load hands everything that is committed, which with one voter is everything, to the state machine.
 func (q *Single) load(yield func(Batch) error) (err error) {
-	if q.files, err = listCheckpoints(q.o.FS, q.o.Dir); err != nil {
+	if q.files, err = ListCheckpoints(q.o.FS, q.o.Dir); err != nil {
 		return err
 	}
 	from := q.o.Log.StartOffset()
 	if n := len(q.files); n > 0 {
-		newest := q.files[n-1].id
+		newest := q.files[n-1].ID
 		if newest.Offset > q.o.Log.EndOffset() {
 			return fmt.Errorf("raft: checkpoint %s is ahead of the log, which ends at %d: was the log removed?", newest, q.o.Log.EndOffset())
 		}
-		voters, err := readCheckpoint(q.o.FS, q.o.Dir, newest, func(b Batch) error {
+		voters, err := ReadCheckpoint(q.o.FS, q.o.Dir, newest, func(b Batch) error {
 			b.Checkpoint = &newest
 			return yield(b)
 		})
@@ -106,54 +106,7 @@ func (q *Single) load(yield func(Batch) error) (err error) {
 		}
 		from = max(from, newest.Offset)
 	}
-	return q.replay(from, yield)
-}
-
-// readSize is how much of the log is read at a time.
-const readSize = 1 << 20
-
-func (q *Single) replay(from int64, yield func(Batch) error) error {
-	var buf []byte
-	for end := q.o.Log.EndOffset(); from < end; {
-		var err error
-		if buf, err = q.o.Log.Read(buf[:0], from, readSize); err != nil {
-			return err
-		}
-		if len(buf) == 0 {
-			return fmt.Errorf("raft: nothing to read at offset %d of the metadata log, which ends at %d", from, end)
-		}
-		// Values handed out alias the buffer and may be kept by the state machine: it gets one of its own each time.
-		data := buf
-		buf = nil
-		err = readBatches(data, func(b Batch) error {
-			if b.BaseOffset < from {
-				return nil // of the batch that holds from, below a checkpoint's end
-			}
-			return yield(b)
-		}, q.noteControl)
-		if err != nil {
-			return err
-		}
-		if from, err = endOf(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func endOf(batches []byte) (next int64, err error) {
-	for len(batches) > 0 {
-		one, rest, err := record.Next(batches)
-		if err != nil {
-			return 0, err
-		}
-		h, err := record.ParseHeader(one)
-		if err != nil {
-			return 0, err
-		}
-		next, batches = h.LastOffset()+1, rest
-	}
-	return next, nil
+	return ReplayLog(q.o.Log, from, yield, q.noteControl)
 }
 
 func (q *Single) noteControl(kind record.ControlType, value []byte) (err error) {
@@ -265,12 +218,12 @@ func (q *Single) WriteCheckpoint(now time.Time, id CheckpointID, lastTimestamp i
 
 // clean removes expired checkpoints, then the part of the log that only they needed.
 func (q *Single) clean(now time.Time) (err error) {
-	if q.files, err = listCheckpoints(q.o.FS, q.o.Dir); err != nil {
+	if q.files, err = ListCheckpoints(q.o.FS, q.o.Dir); err != nil {
 		return err
 	}
 	n := q.o.Retention.expired(q.files, 0, now)
 	for _, f := range q.files[:n] {
-		if err := q.o.FS.Remove(q.o.Dir + "/" + f.id.String() + checkpointSuffix); err != nil {
+		if err := q.o.FS.Remove(q.o.Dir + "/" + f.ID.String() + checkpointSuffix); err != nil {
 			return err
 		}
 	}
@@ -278,7 +231,7 @@ func (q *Single) clean(now time.Time) (err error) {
 	if n == 0 || len(q.files) == 0 {
 		return nil
 	}
-	return q.o.Log.DeleteBefore(q.files[0].id.Offset)
+	return q.o.Log.DeleteBefore(q.files[0].ID.Offset)
 }
 
 // Close implements Quorum.
