@@ -259,9 +259,9 @@ func (w *writer) flush() error {
 	}
 	l.mu.Unlock()
 	w.limit(now)
+	l.c.meter.requests.Add(int64(len(w.batch)))
 	n, err := w.write()
 	l.c.meter.bytesOut.Add(n)
-	l.c.meter.requests.Add(int64(len(w.batch)))
 	l.mu.Lock()
 	if err == nil {
 		c.written = w.writes

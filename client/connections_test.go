@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -194,6 +195,32 @@ func TestMetadataIsRefreshedWhenItIsOld(t *testing.T) {
 		c.RefreshMetadata()
 		time.Sleep(time.Second)
 		require.Equal(t, []int32{1, 2, 7}, slices.Compact(epochs))
+	})
+}
+
+func TestNewTopicsAreAskedForAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, c := start(t, 1, nil)
+		var names []string
+		for i := range 30 {
+			names = append(names, fmt.Sprintf("topic-%02d", i))
+			peer.SetTopic(names[i], 1, 1)
+		}
+		asked := func() int {
+			all := peer.Requests(wire.KeyMetadata)
+			return len(all[len(all)-1].Body.(*message.MetadataRequest).Topics)
+		}
+		began := time.Now()
+		_, err := c.AwaitTopics(t.Context(), names[:28]...)
+		require.NoError(t, err)
+		require.Equal(t, 28, asked())
+		time.Sleep(100 * time.Second)
+		top, err := c.AwaitTopics(t.Context(), names[28])
+		require.NoError(t, err)
+		require.Equal(t, 1, asked())
+		require.Len(t, top.Topics(), 29, "the others are still known")
+		time.Sleep(201*time.Second - time.Since(began.Add(100*time.Second)))
+		require.Equal(t, 29, asked(), "an answer about one topic makes the others no younger")
 	})
 }
 

@@ -13,7 +13,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -316,19 +318,22 @@ type named struct {
 func (n named) Name() string { return n.name }
 
 func TestAdvertisedAddressThatCannotBeReachedIsExplained(t *testing.T) {
-	var peer *wiretest.Peer
-	peer, c := start(t, 1, func(r *wiretest.Request) message.Response {
-		req, ok := r.Body.(*message.MetadataRequest)
-		if !ok {
-			return nil
-		}
-		resp := peer.Metadata(req)
-		resp.Brokers[0].Host = "internal-name"
-		return resp
+	synctest.Test(t, func(t *testing.T) {
+		var peer *wiretest.Peer
+		peer, c := start(t, 1, func(r *wiretest.Request) message.Response {
+			req, ok := r.Body.(*message.MetadataRequest)
+			if !ok {
+				return nil
+			}
+			resp := peer.Metadata(req)
+			resp.Brokers[0].Host = "internal-name"
+			return resp
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Request(ctx, client.Broker(1), clusterRequest())
+		require.ErrorContains(t, err, "advertised.listeners")
+		require.ErrorContains(t, err, "internal-name:9092")
+		require.Equal(t, 1, strings.Count(err.Error(), "hint:"), err.Error())
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := c.Request(ctx, client.Broker(1), clusterRequest())
-	require.ErrorContains(t, err, "advertised.listeners")
-	require.ErrorContains(t, err, "internal-name:9092")
 }

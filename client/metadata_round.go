@@ -17,6 +17,7 @@ import (
 type round struct {
 	candidates []int32 // still to be asked; the first one is being asked while waiting
 	topics     []string
+	partial    bool // topics are only the new ones
 	waiting    bool
 	began      time.Time
 	errs       []error
@@ -33,9 +34,12 @@ func (m *metadata) begin(now time.Time) *round {
 		c.log.Warn("kafka: no metadata for metadata.recovery.rebootstrap.trigger.ms, starting over from the seeds", "seeds", c.cfg.Seeds)
 	}
 	r := &round{began: now}
-	partial := !m.full && !startOver && len(m.fresh) > 0 && len(m.tracked) >= partialFrom
+	if !m.refresh.Wanted() {
+		m.full = true // what is due by age is due for all topics
+	}
+	r.partial = !m.full && !startOver && len(m.fresh) > 0 && len(m.tracked) >= partialFrom
 	for name := range m.tracked {
-		if !partial || m.fresh[name] {
+		if !r.partial || m.fresh[name] {
 			r.topics = append(r.topics, name)
 		}
 	}
@@ -180,7 +184,7 @@ func (m *metadata) take(r *round, a metaAnswer) error {
 		return m.failure(a.broker, fmt.Errorf("%w: %w", ErrProtocol, err), "")
 	}
 	now := time.Now()
-	next, err := m.merge(now, a.broker, &resp)
+	next, err := m.merge(now, a.broker, &resp, !r.partial)
 	if err != nil {
 		return err
 	}
@@ -191,7 +195,7 @@ func (m *metadata) take(r *round, a metaAnswer) error {
 	return nil
 }
 
-func (m *metadata) merge(now time.Time, broker int32, resp *message.MetadataResponse) (*Topology, error) {
+func (m *metadata) merge(now time.Time, broker int32, resp *message.MetadataResponse, full bool) (*Topology, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if code := errcode.Code(resp.ErrorCode); code != errcode.None {
@@ -214,7 +218,7 @@ func (m *metadata) merge(now time.Time, broker int32, resp *message.MetadataResp
 			complete = false
 		}
 	}
-	m.refresh.Succeeded(now, complete)
+	m.refresh.Succeeded(now, complete, full)
 	m.full = m.full || !complete
 	m.lastErr, m.failing = nil, time.Time{}
 	m.c.adoptSeeds(next)

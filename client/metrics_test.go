@@ -26,6 +26,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		c.Meter().SetLag("a", 2, 3)
 		c.Meter().SetLag("a", 1, 1)
 		c.Meter().ForgetLag("a", 1)
+		synctest.Wait()
 		m := c.Metrics()
 		require.EqualValues(t, 4, m.Requests, "3 and the metadata")
 		require.EqualValues(t, 1, m.Dials)

@@ -129,7 +129,7 @@ func TestRefreshCoalescesAndBacksOff(t *testing.T) {
 	require.True(t, r.IsDue(t0))
 	r.Started(t0)
 	require.False(t, r.IsDue(at(time.Hour)), "one at a time")
-	r.Succeeded(at(0), true)
+	r.Succeeded(at(0), true, true)
 	require.Equal(t, at(5*time.Minute), r.Due())
 
 	r.Want()
@@ -139,7 +139,7 @@ func TestRefreshCoalescesAndBacksOff(t *testing.T) {
 	require.True(t, r.IsDue(at(time.Millisecond)), "new topics do not wait")
 	r.Started(at(time.Millisecond))
 	r.Want() // the answer under way may be older than what this wish is about
-	r.Succeeded(at(time.Millisecond), true)
+	r.Succeeded(at(time.Millisecond), true, true)
 	require.True(t, r.Wanted())
 }
 
@@ -155,7 +155,7 @@ func TestRefreshStartsOverAfterTheTrigger(t *testing.T) {
 	}
 	require.Less(t, rounds, 25)
 	r.Started(now)
-	r.Succeeded(now, true)
+	r.Succeeded(now, true, true)
 	require.False(t, r.StartOver(now.Add(time.Hour)))
 	r.Restart()
 	require.True(t, r.StartOver(now), "REBOOTSTRAP_REQUIRED does not wait for the trigger")

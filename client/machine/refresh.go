@@ -71,9 +71,13 @@ func (r *Refresh) Started(now time.Time) {
 	r.asking, r.last, r.fresh, r.again = true, now, false, false
 }
 
-// Succeeded notes an answer; complete tells that it had everything that is wished for.
-func (r *Refresh) Succeeded(now time.Time, complete bool) {
-	r.asking, r.ever, r.success, r.failing, r.over = false, true, now, time.Time{}, false
+// Succeeded notes an answer; complete tells that it had everything that is wished for, full that it was about all
+// topics and not only about new ones, whose answer makes the others no younger.
+func (r *Refresh) Succeeded(now time.Time, complete, full bool) {
+	if full || !r.ever {
+		r.success = now
+	}
+	r.asking, r.ever, r.failing, r.over = false, true, time.Time{}, false
 	if complete {
 		r.rounds = 0
 	} else {
