@@ -59,8 +59,8 @@ type AbortedTxn struct {
 // FetchData is the answer to Log.Read.
 type FetchData struct {
 	Records Records
-	// NextOffset is where a reader that has taken Records goes on; the offset
-	// asked for when there are none.
+	// NextOffset is where a reader that has taken Records goes on: behind the
+	// last whole batch. The offset asked for when there are none.
 	NextOffset       int64
 	LogStartOffset   int64
 	HighWatermark    int64
@@ -74,8 +74,9 @@ type FetchData struct {
 	TooLarge bool
 }
 
-// Records is a run of whole batches as they are stored: either slices of
-// memory or a region of a file. The zero value is an empty run.
+// Records is a run of batches as they are stored, the last one perhaps cut
+// off: either slices of memory or a region of a file. The zero value is an
+// empty run.
 type Records struct {
 	// Mem holds the stored bytes; nobody may write to them, they may be kept
 	// for ever. Empty when the bytes are in File.

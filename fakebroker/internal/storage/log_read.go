@@ -13,12 +13,13 @@ import (
 // readRetries is how often Read starts over when segments vanish under it.
 const readRetries = 3
 
-// Read returns whole batches from the one that holds offset from, at most
-// maxBytes of them, all below bound. The first batch may begin below from:
-// the client skips what it has (trap 10). With minOne the first batch is
-// returned even if it is larger than maxBytes. What is returned lies in one
-// segment, so there may be more. The bytes are not copied: see Records, whose
-// Release has to be called.
+// Read returns what is stored from the batch on that holds offset from: at
+// most maxBytes, nothing of a batch that reaches bound. As in Kafka the first
+// batch is whole, or there is nothing: with minOne it is returned even if it is
+// larger than maxBytes. It may begin below from: the client skips what it has
+// (trap 10). The last one may be cut off by maxBytes: the client drops the rest
+// and asks for it again. What is returned lies in one segment, so there may be
+// more. The bytes are not copied: see Records, whose Release has to be called.
 //
 // An offset outside [log start, log end] is OffsetOutOfRange; at or behind
 // the bound there is nothing to return, which is no error.
@@ -163,7 +164,8 @@ func (s *segment) read(d *FetchData, r region) error {
 }
 
 // regionEnd finds where a read that begins at pos, with batch first, has to
-// end: at a batch's end, not above maxBytes, not reaching limit.
+// end: at maxBytes, or before the first batch that reaches limit. next is the
+// offset behind the last batch that is in there whole.
 func (s *segment) regionEnd(pos, size int64, first record.BatchHeader, r region) (end, next int64, err error) {
 	target := pos + int64(r.maxBytes)
 	if target >= size && r.limit >= r.end {
@@ -195,6 +197,9 @@ func (s *segment) regionEnd(pos, size int64, first record.BatchHeader, r region)
 		if h.BaseOffset >= r.limit || c.pos+int64(h.Size()) > target {
 			if next == noOffset {
 				next = h.BaseOffset // the batches before were not looked at
+			}
+			if h.BaseOffset < r.limit {
+				return target, next, nil
 			}
 			break
 		}

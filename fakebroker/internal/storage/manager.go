@@ -21,9 +21,11 @@ import (
 // ManagerOptions says where a broker keeps its logs. Intervals are
 // milliseconds; 0 takes Kafka's default.
 type ManagerOptions struct {
-	FS        vfs.FS
-	Dirs      []string // log.dirs; made if need be
-	ClusterID string   // written to meta.properties, or checked against it
+	FS   vfs.FS
+	Dirs []string // log.dirs; made if need be
+	// ClusterID is written to meta.properties of a new log dir, or checked
+	// against an old one. Empty takes what the log dirs say, or a new random id.
+	ClusterID string
 	NodeID    int32
 	// NewUUID makes random ids: directory ids, names of folders to be removed.
 	NewUUID func() wire.UUID
@@ -95,6 +97,9 @@ func NewManager(opts ManagerOptions, now time.Time) (*Manager, error) {
 		logs: make(map[TopicPartition]*Log), making: make(map[TopicPartition]chan struct{}),
 	}
 	m.schedule = newSchedule(&opts, now)
+	if err := m.adoptClusterID(); err != nil {
+		return nil, err
+	}
 	for _, path := range opts.Dirs {
 		d, err := m.openDir(path, now)
 		if err != nil {
@@ -104,6 +109,24 @@ func NewManager(opts ManagerOptions, now time.Time) (*Manager, error) {
 		m.dirs = append(m.dirs, d)
 	}
 	return m, nil
+}
+
+// adoptClusterID takes the cluster id of the first log dir that has one.
+func (m *Manager) adoptClusterID() error {
+	for _, path := range m.opts.Dirs {
+		if m.opts.ClusterID != "" {
+			return nil
+		}
+		p, err := ReadMetaProperties(m.opts.FS, path)
+		if err != nil && !errors.Is(err, vfs.ErrNotExist) {
+			return fmt.Errorf("log.dirs: %s: %w", path, err)
+		}
+		m.opts.ClusterID = p.ClusterID
+	}
+	if m.opts.ClusterID == "" {
+		m.opts.ClusterID = m.newDirectoryID().String()
+	}
+	return nil
 }
 
 func (m *Manager) openDir(path string, now time.Time) (*logDir, error) {

@@ -95,6 +95,16 @@ func TestLogDirBelongsToOneBrokerOfOneCluster(t *testing.T) {
 	require.ErrorIs(t, err, vfs.ErrNotExist)
 }
 
+func TestClusterIDIsAdoptedOrMade(t *testing.T) {
+	fs := vfs.NewMem()
+	unset := func(o *ManagerOptions) { o.ClusterID = "" }
+	m := testManager(t, fs, unset)
+	made := m.ClusterID()
+	require.Len(t, made, 22)
+	require.NoError(t, m.Close(-1, t0))
+	require.Equal(t, made, testManager(t, fs, unset).ClusterID())
+}
+
 func TestCreateReturnsTheLogThatIsThere(t *testing.T) {
 	m := testManager(t, vfs.NewMem())
 	l := create(t, m, "orders", 0)

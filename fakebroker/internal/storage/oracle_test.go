@@ -119,7 +119,7 @@ func consume(tb testing.TB, l *Log, bound Bound, maxBytes int) []consumed {
 		b, err := d.Records.AppendTo(nil)
 		require.NoError(tb, err)
 		d.Records.Release()
-		for len(b) > 0 {
+		for b = wholeBatches(b); len(b) > 0; {
 			var batch []byte
 			batch, b, err = record.Next(b)
 			require.NoError(tb, err)
