@@ -77,9 +77,12 @@ func (c *Client) awaitTopology(ctx context.Context, ready func(*Topology) (bool,
 	}
 	began := time.Now()
 	m := &c.meta
+	m.mu.Lock()
+	before := m.failed // an older failure says nothing of now: a password may have been corrected
+	m.mu.Unlock()
 	for {
 		m.mu.Lock()
-		changed, lastErr := m.changed, m.lastErr
+		changed, lastErr, failed := m.changed, m.lastErr, m.failed
 		m.mu.Unlock()
 		if c.ctx.Err() != nil {
 			return ErrClosed
@@ -88,7 +91,7 @@ func (c *Client) awaitTopology(ctx context.Context, ready func(*Topology) (bool,
 		if ok || err != nil {
 			return err
 		}
-		if lastErr != nil && !Retriable(lastErr) {
+		if failed > before && lastErr != nil && !Retriable(lastErr) {
 			return lastErr
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/client/sasl"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -318,6 +319,48 @@ func TestWrongClusterIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrWrongCluster)
 		require.Contains(t, err.Error(), "another-cluster")
 		require.False(t, client.Retriable(err))
+	})
+}
+
+func TestBrokerThatIsSomebodyElseMakesTheClientStartOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var misplaced atomic.Bool
+		peer, c := start(t, 2, func(r *wiretest.Request) message.Response {
+			if req, ok := r.Body.(*message.ApiVersionsRequest); ok && misplaced.Load() && req.NodeId == 2 {
+				resp := new(message.ApiVersionsResponse) // KIP-1242: the client expected broker 2 here
+				resp.SetDefaults()
+				resp.ErrorCode = int16(errcode.RebootstrapRequired)
+				return resp
+			}
+			return answerCluster(r)
+		})
+		_, err := c.Request(t.Context(), client.Broker(1), clusterRequest())
+		require.NoError(t, err)
+		misplaced.Store(true)
+		go func() {
+			time.Sleep(2 * time.Second)
+			misplaced.Store(false)
+		}()
+		_, err = c.Request(t.Context(), client.Broker(2).Via(client.Fetch), clusterRequest())
+		require.NoError(t, err)
+		last := peer.Requests(wire.KeyApiVersions)
+		require.Equal(t, "wiretest-cluster-000000", *last[len(last)-1].Body.(*message.ApiVersionsRequest).ClusterId)
+	})
+}
+
+func TestCorrectedPasswordIsTriedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var password atomic.Value
+		password.Store("wrong")
+		vault := func(context.Context) (sasl.Credentials, error) {
+			return sasl.Credentials{Username: "alice", Password: sasl.NewSecret(password.Load().(string))}, nil
+		}
+		_, c := start(t, 1, login, client.SASL(sasl.Plain(vault)))
+		_, err := c.AwaitTopics(t.Context())
+		require.ErrorIs(t, err, client.ErrAuth)
+		password.Store("wonder")
+		_, err = c.AwaitTopics(t.Context())
+		require.NoError(t, err)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ottla-kafka/ottla/client/machine"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
 type dialed struct {
@@ -97,7 +98,10 @@ func (l *link) dialEnded(d dialed, began time.Time) *conn {
 	l.backOff(now, d.err)
 	hint := hintOf(d.err)
 	l.c.log.Warn("kafka: cannot connect", "broker", id, "purpose", l.purpose.String(), "addr", addr, "error", d.err, "hint", hint)
-	if id >= 0 {
+	switch {
+	case errors.Is(d.err, errcode.RebootstrapRequired):
+		l.c.meta.restart()
+	case id >= 0:
 		l.c.RefreshMetadata() // it may be somewhere else by now
 	}
 	l.failQueued(d.err, hint)

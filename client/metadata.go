@@ -26,6 +26,7 @@ type metadata struct {
 	subs    []*subscription
 	changed chan struct{} // closed at the next change or failure
 	lastErr error         // of the newest attempt; nil after a good one
+	failed  int           // attempts that failed so far
 	cluster string        // the pinned cluster id
 	failing time.Time     // since when every seed's name fails to resolve
 }
@@ -139,6 +140,15 @@ func (c *Client) LearnLeader(topicID wire.UUID, partition, leader, epoch int32, 
 	if next != old {
 		m.kick()
 	}
+}
+
+// restart gives up what is known of the cluster: a broker said REBOOTSTRAP_REQUIRED.
+func (m *metadata) restart() {
+	m.mu.Lock()
+	m.full = true
+	m.refresh.Restart()
+	m.mu.Unlock()
+	m.kick()
 }
 
 // publish makes a topology the present one and wakes who waits. The lock is held.

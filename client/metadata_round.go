@@ -135,6 +135,7 @@ func (r *round) endedBy(err error, m *metadata) *round {
 	m.full = true
 	m.refresh.Failed(now)
 	m.lastErr = m.unresolved(now, err)
+	m.failed++
 	m.announce()
 	return nil
 }
