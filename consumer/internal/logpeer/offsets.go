@@ -15,7 +15,11 @@ func (c *Cluster) listOffsets(r *wiretest.Request, req *message.ListOffsetsReque
 	for _, t := range req.Topics {
 		out := message.ListOffsetsTopicResponse{Name: t.Name}
 		for _, p := range t.Partitions {
-			out.Partitions = append(out.Partitions, c.listOffset(r, req, t.Name, p))
+			d := c.listOffset(r, req, t.Name, p)
+			if r.Version < 4 {
+				d.LeaderEpoch = -1
+			}
+			out.Partitions = append(out.Partitions, d)
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
