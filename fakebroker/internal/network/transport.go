@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -63,7 +64,7 @@ func (l *MemoryListener) Dial(ctx context.Context) (net.Conn, error) {
 		case <-l.closed:
 		}
 	}
-	return nil, fmt.Errorf("dial memory %s: connection refused: the broker is not running", l.addr)
+	return nil, fmt.Errorf("dial memory %s: %w: the broker is not running", l.addr, syscall.ECONNREFUSED)
 }
 
 // Pipe returns the two ends of a buffered in-memory connection with deadlines. Each direction holds 64 KiB.

@@ -12,10 +12,15 @@ import (
 func handleDeleteRecords(b *Broker, r *Request) {
 	req := r.Body.(*message.DeleteRecordsRequest)
 	resp := message.NewDeleteRecordsResponse()
+	req.Topics = mergeTopics(req.Topics, func(t *message.DeleteRecordsTopic) string { return t.Name },
+		func(into, from *message.DeleteRecordsTopic) {
+			into.Partitions = append(into.Partitions, from.Partitions...)
+		})
 	resp.Topics = make([]message.DeleteRecordsTopicResult, len(req.Topics))
 	for i := range req.Topics {
 		rt, out := &req.Topics[i], &resp.Topics[i]
 		out.Name = rt.Name
+		rt.Partitions = lastOfEach(rt.Partitions, func(p *message.DeleteRecordsPartition) int32 { return p.PartitionIndex })
 		out.Partitions = make([]message.DeleteRecordsPartitionResult, len(rt.Partitions))
 		t := b.table.named(rt.Name)
 		for j := range rt.Partitions {

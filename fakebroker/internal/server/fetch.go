@@ -20,6 +20,10 @@ import (
 // Waiting and waking cost nothing per record; the second read runs on the connection that asked (Exchange.Resume).
 func handleFetch(b *Broker, r *Request) {
 	req := r.Body.(*message.FetchRequest)
+	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
+		refuseFetch(r, req, errcode.UnknownServerError)
+		return
+	}
 	ctx, code := b.sessions.context(req, r.Version, r.Received)
 	if code != errcode.None {
 		r.RespondRaw(&fetchAnswer{request: r, code: code})
@@ -53,6 +57,16 @@ func handleFetch(b *Broker, r *Request) {
 	f.release() // files are not held open over a wait: it ends with another read
 	op := &purgatory.Operation{Try: f.arrived, Done: func(purgatory.Outcome) { r.x.Resume(f.again) }}
 	b.waiting.Watch(op, wait, f.keys()...)
+}
+
+// refuseFetch answers with one error for all: what Apache Kafka does with an isolation level that does not exist.
+func refuseFetch(r *Request, req *message.FetchRequest, code errcode.Code) {
+	ctx := &fetchContext{parts: requested(req)}
+	for i := range ctx.parts {
+		ctx.parts[i].result = failedFetch(code)
+		ctx.parts[i].result.abortedSet = true
+	}
+	r.RespondRaw(&fetchAnswer{request: r, code: code, ctx: ctx})
 }
 
 // A fetch is one Fetch request at work.
@@ -151,7 +165,7 @@ func (f *fetch) readPartition(fp *fetchPartition, left int, oversize bool) {
 		code = fp.p.checkEpoch(fp.currentEpoch)
 	}
 	if code == errcode.None && f.replica >= 0 {
-		code = fp.p.knowsReplica(f.replica)
+		code = fp.p.knowsFollower(f.replica)
 	}
 	if code == errcode.None {
 		code = f.readLog(fp, left, oversize)
@@ -184,7 +198,11 @@ func (f *fetch) readLog(fp *fetchPartition, left int, oversize bool) errcode.Cod
 			return errcode.None
 		}
 	}
-	data, err := log.Read(fp.offset, min(int(fp.maxBytes), left), f.bound, oversize)
+	limit := min(int(fp.maxBytes), left)
+	if limit < 0 {
+		return errcode.UnknownServerError
+	}
+	data, err := log.Read(fp.offset, limit, f.bound, oversize)
 	if err != nil {
 		return storage.CodeOf(err)
 	}
@@ -230,10 +248,11 @@ func (b *Broker) fetchTopic(version int16, fp *fetchPartition) (*topic, errcode.
 	return nil, errcode.UnknownTopicOrPartition
 }
 
-// knowsReplica refuses brokers that hold no replica.
-func (p *partition) knowsReplica(id int32) errcode.Code {
-	for _, r := range p.state.Load().replicas {
-		if r == id {
+// knowsFollower refuses brokers that hold no replica, and the leader's own id.
+func (p *partition) knowsFollower(id int32) errcode.Code {
+	s := p.state.Load()
+	for _, r := range s.replicas {
+		if r == id && r != s.leader {
 			return errcode.None
 		}
 	}

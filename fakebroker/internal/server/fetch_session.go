@@ -119,9 +119,16 @@ func (s *fetchSessions) context(req *message.FetchRequest, version int16, now ti
 
 // requested lists the partitions that a request names.
 func requested(req *message.FetchRequest) []fetchPartition {
+	req.Topics = mergeTopics(req.Topics,
+		func(t *message.FetchRequestFetchTopic) topicKey { return topicKey{t.Topic, t.TopicId} },
+		func(into, from *message.FetchRequestFetchTopic) {
+			into.Partitions = append(into.Partitions, from.Partitions...)
+		})
 	n := 0
 	for i := range req.Topics {
-		n += len(req.Topics[i].Partitions)
+		t := &req.Topics[i]
+		t.Partitions = lastOfEach(t.Partitions, func(p *message.FetchRequestFetchPartition) int32 { return p.Partition })
+		n += len(t.Partitions)
 	}
 	parts := make([]fetchPartition, 0, n)
 	for i := range req.Topics {
@@ -154,7 +161,7 @@ func (c *fetchContext) settle(now time.Time) {
 				c.session.moveBack(fp.cached) // who got data is read last next time
 			}
 		}
-	case c.make && len(c.parts) > 0:
+	case c.make:
 		if session := s.create(c, now); session != nil {
 			c.sessionID = session.id
 		}

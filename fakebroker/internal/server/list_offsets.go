@@ -24,6 +24,10 @@ var timestampSince = map[int64]int16{
 func handleListOffsets(b *Broker, r *Request) {
 	req := r.Body.(*message.ListOffsetsRequest)
 	resp := message.NewListOffsetsResponse()
+	req.Topics = mergeTopics(req.Topics, func(t *message.ListOffsetsTopic) string { return t.Name },
+		func(into, from *message.ListOffsetsTopic) {
+			into.Partitions = append(into.Partitions, from.Partitions...)
+		})
 	resp.Topics = make([]message.ListOffsetsTopicResponse, len(req.Topics))
 	asked := timesAsked(req)
 	for i := range req.Topics {

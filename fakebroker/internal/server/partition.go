@@ -39,6 +39,12 @@ type partitionState struct {
 	replicas    []int32
 }
 
+// topicKey names a topic as requests do: by name in older versions, by id in newer ones.
+type topicKey struct {
+	name string
+	id   wire.UUID
+}
+
 // A topic is one topic that this broker has partitions of.
 type topic struct {
 	name       string

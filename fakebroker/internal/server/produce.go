@@ -20,6 +20,7 @@ import (
 // With acks=all the answer waits until the high watermark has passed what was appended.
 func handleProduce(b *Broker, r *Request) {
 	req := r.Body.(*message.ProduceRequest)
+	mergeProduce(req)
 	resp := &r.session.produced
 	resp.ThrottleTimeMs, resp.NodeEndpoints = 0, nil
 	resp.Responses = resized(resp.Responses, len(req.TopicData))
@@ -71,6 +72,18 @@ func handleProduce(b *Broker, r *Request) {
 	}
 }
 
+func mergeProduce(req *message.ProduceRequest) {
+	req.TopicData = mergeTopics(req.TopicData,
+		func(t *message.TopicProduceData) topicKey { return topicKey{t.Name, t.TopicId} },
+		func(into, from *message.TopicProduceData) {
+			into.PartitionData = append(into.PartitionData, from.PartitionData...)
+		})
+	for i := range req.TopicData {
+		t := &req.TopicData[i]
+		t.PartitionData = lastOfEach(t.PartitionData, func(p *message.PartitionProduceData) int32 { return p.Index })
+	}
+}
+
 // refusesTransactional refuses transactional batches: nobody can have begun a transaction here.
 func (b *Broker) refusesTransactional(req *message.ProduceRequest) errcode.Code {
 	for i := range req.TopicData {
@@ -107,7 +120,12 @@ func (b *Broker) producePartition(r *Request, acks int16, t *topic, pd *message.
 		return produceWait{}, errcode.UnknownTopicOrPartition
 	}
 	if err := storage.ValidateProduce(pd.Records, r.Version); err != nil {
-		return produceWait{}, storage.CodeOf(err)
+		if code := storage.CodeOf(err); code != errcode.CorruptMessage {
+			return produceWait{}, code
+		}
+		text := err.Error() // bytes that cannot even be cut into batches: only then Apache Kafka says why
+		pr.ErrorMessage = &text
+		return produceWait{}, errcode.CorruptMessage
 	}
 	if acks < -1 || acks > 1 {
 		return produceWait{}, errcode.InvalidRequiredAcks
