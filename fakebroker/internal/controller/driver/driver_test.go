@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,16 +43,18 @@ func options(t testing.TB, fsys vfs.FS, properties map[string]string) Options {
 // node is a driver with the images that it published.
 type node struct {
 	*Driver
-	t     testing.TB
-	img   *image.Image
-	epoch int64
+	t      testing.TB
+	newest atomic.Pointer[image.Image] // published last
+	epoch  int64
 }
+
+func (n *node) img() *image.Image { return n.newest.Load() }
 
 func start(t testing.TB, o Options, previousEpoch int64) *node {
 	d, err := Open(o)
 	require.NoError(t, err)
 	n := &node{Driver: d, t: t}
-	d.Start(func(img *image.Image, delta *image.Delta) { n.img = img })
+	d.Start(func(img *image.Image, _ *image.Delta) { n.newest.Store(img) })
 	n.epoch, err = d.Register(context.Background(), Registration{
 		BrokerID: 1, Listeners: []Endpoint{{Name: "PLAINTEXT", Host: "127.0.0.1", Port: 9092}},
 		Directories: []wire.UUID{o.DirectoryID}, PreviousBrokerEpoch: previousEpoch})
@@ -74,11 +77,11 @@ func (n *node) create(name string, partitions int32, configs ...message.Creatabl
 
 func TestANewClusterHasApacheKafkasFeaturesAndOneActiveBroker(t *testing.T) {
 	n := start(t, options(t, vfs.NewMem(), nil), -1)
-	levels, _ := n.img.Features()
+	levels, _ := n.img().Features()
 	require.Equal(t, map[string]int16{"metadata.version": 33, "eligible.leader.replicas.version": 1, "group.version": 1,
 		"share.version": 2, "streams.version": 1, "transaction.version": 2}, levels)
-	require.Equal(t, map[string]string{"min.insync.replicas": "1"}, n.img.Configs(config.Resource{Type: config.BrokerResource}))
-	b := n.img.Broker(1)
+	require.Equal(t, map[string]string{"min.insync.replicas": "1"}, n.img().Configs(config.Resource{Type: config.BrokerResource}))
+	b := n.img().Broker(1)
 	require.True(t, b.Active())
 	require.Equal(t, n.epoch, b.Epoch)
 	require.NoError(t, n.Close())
@@ -102,11 +105,11 @@ func TestARestartReplaysToTheSameImage(t *testing.T) {
 			for i := range 10 {
 				require.Zero(t, n.create(fmt.Sprint("topic-", i), 3, message.CreatableTopicConfig{Name: "cleanup.policy", Value: &value}).ErrorCode)
 			}
-			id := n.img.Topic("topic-4").ID
+			id := n.img().Topic("topic-4").ID
 			n.do(&message.DeleteTopicsRequest{TopicNames: []string{"topic-3"}, Topics: []message.DeleteTopicState{{TopicId: id}}})
 			n.do(&message.CreatePartitionsRequest{Topics: []message.CreatePartitionsTopic{{Name: "topic-5", Count: 7}}})
 			n.do(&message.AllocateProducerIdsRequest{BrokerId: 1, BrokerEpoch: n.epoch})
-			last := n.img
+			last := n.img()
 			require.NoError(t, n.Close())
 
 			d, err := Open(options(t, fsys, c.properties))
@@ -124,13 +127,13 @@ func TestARestartReplaysToTheSameImage(t *testing.T) {
 
 			n = start(t, options(t, fsys, c.properties), n.epoch)
 			want := last.Topic("topic-5").Partition(0)
-			p := n.img.Topic("topic-5").Partition(0)
+			p := n.img().Topic("topic-5").Partition(0)
 			require.Equal(t, int32(1), p.Leader)
 			require.Equal(t, []int32{1}, p.ISR)
 			require.Empty(t, p.ELR)
 			require.Zero(t, p.LeaderRecoveryState, "after a clean stop the leader has everything")
 			require.Equal(t, want.LeaderEpoch+2, p.LeaderEpoch, "to nobody and back")
-			live := content(t, n.img)
+			live := content(t, n.img())
 			n.crash()
 			d, err = Open(options(t, fsys, c.properties))
 			require.NoError(t, err)
@@ -167,7 +170,7 @@ func TestAfterAnUncleanStopTheLastLeaderIsElectedUncleanly(t *testing.T) {
 	n.create("orders", 1)
 	n.crash()
 	n = start(t, options(t, fsys, nil), -1)
-	p := n.img.Topic("orders").Partition(0)
+	p := n.img().Topic("orders").Partition(0)
 	require.Equal(t, int32(1), p.Leader)
 	require.Equal(t, []int32{1}, p.ISR)
 	require.Equal(t, int8(1), p.LeaderRecoveryState)
@@ -189,7 +192,7 @@ func TestCheckpointsComeByTimeToo(t *testing.T) {
 				checkpoints = append(checkpoints, i.Name)
 			}
 		}
-		offset, epoch := n.img.Offset()
+		offset, epoch := n.img().Offset()
 		require.Equal(t, []string{"00000000000000000000-0000000000.checkpoint", fmt.Sprintf("%020d-%010d.checkpoint", offset+1, epoch)}, checkpoints)
 		require.NoError(t, n.Close())
 	})
@@ -198,10 +201,10 @@ func TestCheckpointsComeByTimeToo(t *testing.T) {
 func TestNoOpRecordsComeWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, options(t, vfs.NewMem(), map[string]string{"metadata.max.idle.interval.ms": "500"}), -1)
-		before, _ := n.img.Offset()
+		before, _ := n.img().Offset()
 		time.Sleep(1600 * time.Millisecond)
 		synctest.Wait()
-		after, _ := n.img.Offset()
+		after, _ := n.img().Offset()
 		require.EqualValues(t, 3, after-before)
 		require.NoError(t, n.Close())
 	})
