@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 )
 
 // serveCmd runs one broker with controller on 127.0.0.1.
@@ -36,7 +38,7 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	}
 	broker, err := fakebroker.New(opts...)
 	if err != nil {
-		return &exitError{exitConnect, fmt.Errorf("serve: %w", err)}
+		return &exitError{startCode(err), fmt.Errorf("serve: %w", err)}
 	}
 	// The one line that scripts wait for; it is printed when the listener answers requests.
 	fmt.Fprintf(io.out, "ready bootstrap=%s\n", strings.Join(broker.Addrs(), ","))
@@ -47,6 +49,21 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 		return fmt.Errorf("serve: stopping: %w", err)
 	}
 	return nil
+}
+
+// startCode is the exit code for a broker that did not start: usage for a wrong key or value, connect for an address that
+// cannot be had, failed for the rest, such as a data folder in use.
+func startCode(err error) int {
+	var unknown *config.UnknownKeyError
+	var invalid *config.InvalidValueError
+	var address *net.OpError
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &invalid):
+		return exitUsage
+	case errors.As(err, &address):
+		return exitConnect
+	}
+	return exitFailed
 }
 
 // options turns flags into broker options; its errors are usage errors.

@@ -78,6 +78,9 @@ func (p *printer) print() error {
 	if strings.ContainsRune(string(b), 0) {
 		return fmt.Errorf("neither one of a segment's files nor text")
 	}
+	if !strings.HasSuffix(string(b), "\n") { // partition.metadata does not end its last line
+		b = append(b, '\n')
+	}
 	_, err = p.out.Write(b)
 	return err
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain is the command itself when a test asks for a process of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv("OTTLA_TEST_COMMAND") == "1" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// served is `ottla serve` as a process.
+type served struct {
+	cmd  *exec.Cmd
+	out  *bufio.Reader
+	errs bytes.Buffer
+	addr string
+}
+
+func serve(t *testing.T, args ...string) *served {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	s := &served{cmd: exec.Command(exe, append([]string{"serve", "--port", "0"}, args...)...)}
+	s.cmd.Env = append(os.Environ(), "OTTLA_TEST_COMMAND=1")
+	s.cmd.Stderr = &s.errs
+	out, err := s.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	s.out = bufio.NewReader(out)
+	line, err := s.out.ReadString('\n')
+	require.NoError(t, err)
+	addr, ok := strings.CutPrefix(line, "ready bootstrap=")
+	require.True(t, ok, line)
+	s.addr = strings.TrimSpace(addr)
+	return s
+}
+
+// terminate sends SIGTERM and demands a clean end that printed nothing more.
+func (s *served) terminate(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(s.out)
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Wait(), "exit code; stderr: %s", &s.errs)
+	require.Empty(t, string(rest), "stdout after the ready line")
+}
+
+func TestServeEndsWithZeroOnSIGTERMAndKeepsItsData(t *testing.T) {
+	data := t.TempDir()
+	first := serve(t, "--data", data, "--topic", "orders:3")
+	require.Equal(t, int64(0), produce(t, first.addr, "orders", "one", "two"))
+	first.terminate(t)
+
+	again := serve(t, "--data", data)
+	require.Equal(t, int64(2), produce(t, again.addr, "orders", "three"), "offset behind what the first process wrote")
+	again.terminate(t)
+}
+
+func TestServeInMemoryForgets(t *testing.T) {
+	for range 2 {
+		s := serve(t, "--topic", "orders")
+		require.Equal(t, int64(0), produce(t, s.addr, "orders", "one"))
+		s.terminate(t)
+	}
+}
+
+func TestServeListensOnLoopbackOnly(t *testing.T) {
+	s := serve(t)
+	host, _, err := net.SplitHostPort(s.addr)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", host)
+	s.terminate(t)
+}
+
+// command runs one command line in this process, five seconds at most.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	var out, errs bytes.Buffer
+	code = run(ctx, args, streams{&out, &errs})
+	return code, out.String(), errs.String()
+}
+
+func TestWrongUsageEndsWithTwoAndSaysWhatToWrite(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		say  string
+	}{
+		{[]string{"serv"}, `did you mean "serve"?`},
+		{[]string{"dump"}, `unexpected argument dump`},
+		{[]string{"serve", "--pot", "1"}, `did you mean "--port"?`},
+		{[]string{"serve", "--port", "many"}, `--port`},
+		{[]string{"serve", "--topic", "orders:0"}, `want NAME:PARTITIONS`},
+		{[]string{"serve", "--topic", ":3"}, `want NAME:PARTITIONS`},
+		{[]string{"serve", "--sasl", "ann"}, `want USER:PASSWORD`},
+		{[]string{"serve", "--tls", "no-such-folder"}, `no-such-folder`},
+		{[]string{"serve", "--config", "num.partition=3"}, `did you mean num.partitions?`},
+		{[]string{"serve", "--config", "num.partitions=many"}, `num.partitions`},
+		{[]string{"serve", "--log-level", "loud"}, `--log-level`},
+		{[]string{"dump-log"}, `<file> ...`},
+	} {
+		code, out, errs := command(t, c.args...)
+		require.Equal(t, exitUsage, code, "%v: %s", c.args, errs)
+		require.Contains(t, errs, c.say, "%v", c.args)
+		require.Empty(t, out, "%v", c.args)
+	}
+}
+
+func TestAddressInUseEndsWithThree(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	code, out, errs := command(t, "serve", "--port", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+	require.Equal(t, exitConnect, code, errs)
+	require.Contains(t, errs, "address already in use")
+	require.Empty(t, out)
+}
+
+func TestFolderInUseEndsWithOne(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, "--data", data)
+	code, out, errs := command(t, "serve", "--port", "0", "--data", data)
+	require.Equal(t, exitFailed, code, errs)
+	require.Contains(t, errs, data)
+	require.Empty(t, out)
+	s.terminate(t)
+}
+
+func TestHelpAndVersionGoToStdout(t *testing.T) {
+	for _, args := range [][]string{nil, {"--help"}, {"serve", "--help"}, {"version"}} {
+		code, out, errs := command(t, args...)
+		require.Zero(t, code, "%v", args)
+		require.NotEmpty(t, out, "%v", args)
+		require.Empty(t, errs, "%v", args)
+	}
+	_, out, _ := command(t, "--help")
+	for _, name := range []string{"serve", "dump-log", "version"} {
+		require.Contains(t, out, name)
+	}
+}
