@@ -72,11 +72,13 @@ func (c *Conn) serve() {
 	c.report(err)
 }
 
-// exchanges is the loop of doc.go's picture.
+// exchanges is the loop of doc.go's picture. The clock is read as seldom as the timing allows: reading it is a good part
+// of what a small request costs.
 func (c *Conn) exchanges() error {
 	x := Exchange{Conn: c, done: make(chan struct{}, 1)}
+	now := c.Opened
 	for {
-		c.deadline()
+		c.deadline(now)
 		frame, err := c.frames.next()
 		if err != nil {
 			return err
@@ -84,20 +86,22 @@ func (c *Conn) exchanges() error {
 		x.Frame, x.answer, x.Tag = frame, nil, nil
 		x.finished.Store(false)
 		x.Timing = Timing{Received: time.Now(), RequestBytes: len(frame) + 4}
-		if err := c.exchange(&x); err != nil {
+		if now, err = c.exchange(&x); err != nil {
 			return err
 		}
 		c.front.handler.Sent(&x)
 	}
 }
 
-// exchange carries one request from the request channel to its written answer. After an error x may still be completed
-// by somebody, so the caller must not reuse it.
-func (c *Conn) exchange(x *Exchange) error {
+// exchange carries one request from the request channel to its written answer and returns the time then. After an error
+// x may still be completed by somebody, so the caller must not reuse it.
+func (c *Conn) exchange(x *Exchange) (time.Time, error) {
 	work := func() { c.front.handler.Handle(x) }
+	now := x.Timing.Received
 	for {
-		if err := c.run(x, work); err != nil {
-			return err
+		var err error
+		if now, err = c.run(x, now, work); err != nil {
+			return now, err
 		}
 		if x.fate != fateResume {
 			break
@@ -107,52 +111,58 @@ func (c *Conn) exchange(x *Exchange) error {
 	}
 	switch x.fate {
 	case fateClose:
-		return io.EOF // serve takes the reason
+		return now, io.EOF // serve takes the reason
 	case fateSkip:
-		return nil
+		return now, nil
 	}
-	begin := time.Now()
-	n, err := c.out.send(x.answer)
-	x.Timing.Send = time.Since(begin)
+	n, err := c.out.send(x.answer, now)
+	end := time.Now()
+	x.Timing.Send = end.Sub(now)
 	x.Timing.ResponseBytes = n
 	if err == nil && x.fate == fateAnswerClose {
-		return io.EOF
+		err = io.EOF
 	}
-	return err
+	return end, err
 }
 
 // run takes a slot, does the work and waits until somebody has finished x; the slot is free during that wait.
-func (c *Conn) run(x *Exchange, work func()) error {
+func (c *Conn) run(x *Exchange, now time.Time, work func()) (time.Time, error) {
 	queued, ok := c.front.slots.acquire(c.stopped)
 	if !ok {
-		return errClosing
+		return now, errClosing
 	}
-	x.Timing.Queue += queued
-	begin := time.Now()
+	if queued > 0 {
+		x.Timing.Queue += queued
+		now = now.Add(queued)
+	}
+	x.working.Store(true)
 	work()
+	x.working.Store(false)
 	c.front.slots.release()
 	returned := time.Now()
-	x.Timing.Local += returned.Sub(begin)
+	x.Timing.Local += returned.Sub(now)
 	select {
 	case <-x.done:
-		return nil
+		return returned, nil
 	default:
 	}
 	select {
 	case <-x.done:
-		x.Timing.Remote += max(0, x.completed.Sub(returned))
-		x.Timing.Response += time.Since(x.completed)
-		return nil
+		now = time.Now()
+		if x.completed.After(returned) {
+			x.Timing.Remote += x.completed.Sub(returned)
+			x.Timing.Response += now.Sub(x.completed)
+		}
+		return now, nil
 	case <-c.stopped:
-		return errClosing
+		return returned, errClosing
 	}
 }
 
 // deadline lets a frame take MaxIdle to come; so an idle connection ends, and so does one that never completes a frame.
 // The deadline is only moved when it has aged by an eighth, which keeps the call off the hot path.
-func (c *Conn) deadline() {
+func (c *Conn) deadline(now time.Time) {
 	idle := c.front.cfg.MaxIdle
-	now := time.Now()
 	if c.readBy.Sub(now) < idle {
 		c.readBy = now.Add(idle + idle/8)
 		_ = c.rw.SetReadDeadline(c.readBy)

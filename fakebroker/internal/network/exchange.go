@@ -33,6 +33,7 @@ type Exchange struct {
 	completed time.Time
 	done      chan struct{} // one slot; receives when the answer is there
 	finished  atomic.Bool
+	working   atomic.Bool // the connection is in Handle: whoever finishes now need not look at the clock
 }
 
 type fate uint8
@@ -104,6 +105,9 @@ func (x *Exchange) finish(f fate, a Answer) {
 	if x.finished.Swap(true) {
 		panic("network: exchange completed twice")
 	}
-	x.answer, x.fate, x.completed = a, f, time.Now()
+	x.answer, x.fate, x.completed = a, f, time.Time{}
+	if !x.working.Load() {
+		x.completed = time.Now()
+	}
 	x.done <- struct{}{}
 }

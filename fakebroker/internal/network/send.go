@@ -37,6 +37,7 @@ type sender struct {
 	memory  *MemoryConn  // set when conn is in memory
 	timeout time.Duration
 	writeBy time.Time
+	now     time.Time // of the answer that is being sent; moved on when sending takes long
 	buf     []byte
 	vector  [][]byte
 	copyBuf []byte
@@ -50,7 +51,8 @@ func newSender(conn net.Conn, timeout time.Duration) sender {
 }
 
 // send encodes and writes one answer as a frame and returns its size.
-func (s *sender) send(a Answer) (int, error) {
+func (s *sender) send(a Answer, now time.Time) (int, error) {
+	s.now = now
 	if held, ok := a.(Releaser); ok {
 		defer held.Release()
 	}
@@ -115,7 +117,9 @@ func (s *sender) flush() error {
 		if err := s.writeVector(rest[:n]); err != nil {
 			return err
 		}
-		rest = rest[n:]
+		if rest = rest[n:]; len(rest) > 0 {
+			s.now = time.Now()
+		}
 	}
 	s.vector = s.vector[:0]
 	return nil
@@ -142,9 +146,8 @@ func (s *sender) writeVector(v [][]byte) error {
 
 // deadline renews the write deadline when half of it has gone.
 func (s *sender) deadline() {
-	now := time.Now()
-	if s.writeBy.Sub(now) < s.timeout {
-		s.writeBy = now.Add(2 * s.timeout)
+	if s.writeBy.Sub(s.now) < s.timeout {
+		s.writeBy = s.now.Add(2 * s.timeout)
 		_ = s.conn.SetWriteDeadline(s.writeBy)
 	}
 }
@@ -170,6 +173,7 @@ func (s *sender) sendFile(r FileRegion) error {
 		}
 		r.Pos += int64(n)
 		r.N -= n
+		s.now = time.Now()
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+	"time"
 )
 
 // kernelSend sends r by sendfile(2) with an explicit offset, so that the file's own position is never used and many
@@ -49,7 +50,9 @@ func (s *sender) kernelSend(r FileRegion) (done bool, err error) {
 		}
 		sent = true
 		r.Pos += int64(n)
-		r.N -= n
+		if r.N -= n; r.N > 0 {
+			s.now = time.Now()
+		}
 	}
 	return true, nil
 }

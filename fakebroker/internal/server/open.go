@@ -186,10 +186,14 @@ func (b *Broker) frontConfig() network.Config {
 	f.IOThreads = int(c.Int("num.io.threads"))
 	f.QueuedMaxRequests = int(c.Int("queued.max.requests"))
 	f.RequestMaxBytes = int32(c.Int("socket.request.max.bytes"))
-	f.SendBufferBytes = int(c.Int("socket.send.buffer.bytes"))
-	f.ReceiveBufferBytes = int(c.Int("socket.receive.buffer.bytes"))
 	f.MaxIdle = time.Duration(c.Int("connections.max.idle.ms")) * time.Millisecond
 	set := c.Static()
+	if _, ok := set["socket.send.buffer.bytes"]; ok {
+		f.SendBufferBytes = int(c.Int("socket.send.buffer.bytes"))
+	}
+	if _, ok := set["socket.receive.buffer.bytes"]; ok {
+		f.ReceiveBufferBytes = int(c.Int("socket.receive.buffer.bytes"))
+	}
 	if _, ok := set["queued.max.request.bytes"]; ok && c.Int("queued.max.request.bytes") > 0 {
 		f.QueuedMaxBytes = c.Int("queued.max.request.bytes")
 	}
