@@ -2,88 +2,93 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
-// DefaultTimeout is how long a broker may take for a change (timeout.ms in the requests) when ctx has no deadline.
-const DefaultTimeout = 30 * time.Second
-
-// Admin administers the cluster of its client. Make it with New.
-type Admin struct{ cl *client.Client }
-
-// New makes an Admin on a client, which stays the caller's to close. It does no I/O.
-func New(cl *client.Client) *Admin { return &Admin{cl} }
-
-// Error is what a broker said about one thing: a topic, a partition, a configuration. Unwrap gives the code, so
-// errors.Is(err, errcode.UnknownTopicOrPartition) works, through joined errors too.
-type Error struct {
-	Op      string // what was asked, such as "create topic"
-	What    string // about what, such as "orders" or "orders-3"
-	Code    errcode.Code
-	Message string // the broker's own text; empty when it sent none
+// Admin administers the cluster of its client. Make it with New or Dial.
+type Admin struct {
+	cl    *client.Client
+	owned bool // Close closes cl
 }
 
-// Error is the operation, its object, Kafka's name of the code, and the broker's text.
-func (e *Error) Error() string {
-	if e.Message == "" {
-		return fmt.Sprintf("%s %s: %v", e.Op, e.What, e.Code)
+// New makes an Admin on a client, which stays the caller's to close. It does no I/O, and nothing has to be closed.
+func New(cl *client.Client) *Admin { return &Admin{cl: cl} }
+
+// Dial makes an Admin with a client of its own, which Close closes. It does no I/O either; the error is only ever about
+// the configuration.
+func Dial(seeds []string, opts ...client.Option) (*Admin, error) {
+	cl, err := client.New(append([]client.Option{client.Seeds(seeds...)}, opts...)...)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("%s %s: %s: %s", e.Op, e.What, e.Code.Name(), e.Message)
+	return &Admin{cl: cl, owned: true}, nil
 }
 
-// Unwrap is the code.
-func (e *Error) Unwrap() error { return e.Code }
+// Client is the client the Admin works with.
+func (a *Admin) Client() *client.Client { return a.cl }
 
-// rowError is nil for code None.
-func rowError(op, what string, code int16, text *string) error {
-	if code == 0 {
+// Close closes the client if Dial made it, and does nothing otherwise. Calls under way end with client.ErrClosed.
+func (a *Admin) Close(ctx context.Context) error {
+	if !a.owned {
 		return nil
 	}
-	e := &Error{Op: op, What: what, Code: errcode.Code(code)}
-	if text != nil {
-		e.Message = *text
-	}
-	return e
+	return a.cl.Close(ctx)
 }
 
-// joinRows is the error of a whole call: the errors of its rows.
-func joinRows[R any](rows []R, err func(R) error) error {
-	var all []error
-	for _, r := range rows {
-		if e := err(r); e != nil {
-			all = append(all, e)
-		}
-	}
-	return errors.Join(all...)
-}
-
-// request sends one request and gives its answer in its own type.
+// request sends a request, with the client's retries, and gives its answer in its own type. The answer of a broker that
+// refused comes beside the error.
 func request[R message.Response](ctx context.Context, a *Admin, to client.Target, req message.Request) (R, error) {
-	var none R
 	resp, err := a.cl.Request(ctx, to, req)
-	if err != nil {
-		return none, err
-	}
 	r, ok := resp.(R)
-	if !ok {
-		return none, fmt.Errorf("%v: the client answered with %T", req.Key(), resp)
+	if err == nil && !ok {
+		err = fmt.Errorf("%v: the client answered with %T", req.Key(), resp)
 	}
-	return r, nil
+	return r, err
 }
 
-// timeoutMs is the time that the broker may take: what is left of ctx.
-func timeoutMs(ctx context.Context) int32 {
-	left := DefaultTimeout
+// once is one attempt of a request, in version least or later, at one broker. It uses the administrators' connection,
+// where no fetch that waits for records stands in front of it.
+func once[R message.Response](ctx context.Context, a *Admin, broker int32, least int16, req message.Request) (R, error) {
+	var none R
+	done := make(chan client.Reply, 1)
+	timeout := a.cl.Config().RequestTimeout
 	if end, ok := ctx.Deadline(); ok {
-		left = max(min(time.Until(end), 24*time.Hour), time.Millisecond)
+		timeout = max(min(timeout, time.Until(end)), time.Millisecond)
 	}
-	return int32(left.Milliseconds())
+	a.cl.Issue(broker, client.Metadata, &client.Call{Key: req.Key(), MinVersion: least, Append: req.AppendTo, Timeout: timeout,
+		Done: func(r client.Reply) { done <- r }})
+	var reply client.Reply
+	select {
+	case reply = <-done:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	if reply.Err != nil {
+		return none, reply.Err
+	}
+	resp := req.NewResponse()
+	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {
+		return none, &client.OpError{Op: req.Key().String(), Broker: client.Broker(broker).String(), Partition: -1, Attempts: 1,
+			Err: fmt.Errorf("%w: %w", client.ErrProtocol, err)}
+	}
+	return resp.(R), nil
+}
+
+// patience is the timeout.ms of a request: how long the broker may wait for a change to be complete. It is a little less
+// than the attempt has, so that the broker's own answer, which says what became of each row, comes in time.
+func (a *Admin) patience(ctx context.Context) int32 {
+	left := a.cl.Config().RequestTimeout
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	return int32(max(left*9/10/time.Millisecond, 1))
 }
 
 // TopicPartition names one partition.
@@ -94,3 +99,22 @@ type TopicPartition struct {
 
 // String is the name of the partition's folder and of Kafka's logs: topic-partition.
 func (tp TopicPartition) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
+
+// text is a nullable string without its null.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// clamp32 keeps a number that the protocol cannot carry from becoming another one; the broker refuses it then.
+func clamp32(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
+
+// clamp16 does the same for 16 bits.
+func clamp16(n int) int16 { return int16(min(max(n, math.MinInt16), math.MaxInt16)) }
+
+// leftOut is the error of a row that the broker's answer does not have.
+func leftOut(op, what string) error {
+	return &Error{Op: op, What: what, Code: errcode.UnknownServerError, Message: "the broker's answer leaves it out"}
+}

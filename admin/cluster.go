@@ -3,17 +3,18 @@ package admin
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
+	"strconv"
 
 	"github.com/ottla-kafka/ottla/client"
-	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // Cluster is what DescribeCluster gives.
 type Cluster struct {
 	ID         string
-	Controller int32    // broker id; -1 when unknown
+	Controller int32    // broker id; with KRaft a broker that forwards to the controller; -1 when unknown
 	Brokers    []Broker // by id
 }
 
@@ -23,8 +24,11 @@ type Broker struct {
 	Host   string
 	Port   int32
 	Rack   string // empty when it has none
-	Fenced bool   // registered, not serving
+	Fenced bool   // registered, not serving; only brokers from 4.0 tell of such brokers
 }
+
+// Addr is host:port.
+func (b Broker) Addr() string { return net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))) }
 
 // DescribeCluster gives the cluster's id and brokers, fenced ones too. Brokers before 2.8 do not know the request; what
 // their metadata says stands in for it then.
@@ -36,6 +40,9 @@ func (a *Admin) DescribeCluster(ctx context.Context) (Cluster, error) {
 		return a.clusterFromMetadata(ctx)
 	}
 	if err != nil {
+		if resp != nil {
+			err = topError(err, "describe", "the cluster", resp.ErrorCode, resp.ErrorMessage)
+		}
 		return Cluster{}, err
 	}
 	c := Cluster{ID: resp.ClusterId, Controller: resp.ControllerId}
@@ -43,13 +50,11 @@ func (a *Admin) DescribeCluster(ctx context.Context) (Cluster, error) {
 		c.Brokers = append(c.Brokers, Broker{b.BrokerId, b.Host, b.Port, text(b.Rack), b.IsFenced})
 	}
 	c.sort()
-	return c, rowError("describe", "the cluster", resp.ErrorCode, resp.ErrorMessage)
+	return c, nil
 }
 
 func (a *Admin) clusterFromMetadata(ctx context.Context) (Cluster, error) {
-	req := message.NewMetadataRequest()
-	req.Topics, req.AllowAutoTopicCreation = []message.MetadataRequestTopic{}, false
-	resp, err := request[*message.MetadataResponse](ctx, a, client.AnyBroker(), req)
+	resp, err := a.metadataResponse(ctx, []message.MetadataRequestTopic{})
 	if err != nil {
 		return Cluster{}, err
 	}
@@ -63,26 +68,4 @@ func (a *Admin) clusterFromMetadata(ctx context.Context) (Cluster, error) {
 
 func (c *Cluster) sort() {
 	slices.SortFunc(c.Brokers, func(x, y Broker) int { return int(x.ID) - int(y.ID) })
-}
-
-// APIVersion is a row of APIVersions: the versions of one request that a broker takes.
-type APIVersion struct {
-	Key      wire.Key
-	Min, Max int16
-}
-
-// APIVersions gives what one broker speaks, by key.
-func (a *Admin) APIVersions(ctx context.Context, broker int32) ([]APIVersion, error) {
-	req := message.NewApiVersionsRequest()
-	req.ClientSoftwareName, req.ClientSoftwareVersion = "ottla", "1"
-	resp, err := request[*message.ApiVersionsResponse](ctx, a, client.Broker(broker), req)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]APIVersion, 0, len(resp.ApiKeys))
-	for _, k := range resp.ApiKeys {
-		rows = append(rows, APIVersion{wire.Key(k.ApiKey), k.MinVersion, k.MaxVersion})
-	}
-	slices.SortFunc(rows, func(x, y APIVersion) int { return int(x.Key) - int(y.Key) })
-	return rows, rowError("ask for API versions of", client.Broker(broker).String(), resp.ErrorCode, nil)
 }

@@ -3,52 +3,11 @@ package admin
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
-
-// ResourceType is a kind of thing that has configurations; the numbers are Kafka's.
-type ResourceType int8
-
-// Kinds of resources.
-const (
-	TopicResource         ResourceType = 2
-	BrokerResource        ResourceType = 4
-	BrokerLoggerResource  ResourceType = 8
-	ClientMetricsResource ResourceType = 16
-	GroupResource         ResourceType = 32
-)
-
-// String is Kafka's name of the kind, in lower case.
-func (t ResourceType) String() string {
-	switch t {
-	case TopicResource:
-		return "topic"
-	case BrokerResource:
-		return "broker"
-	case BrokerLoggerResource:
-		return "broker-logger"
-	case ClientMetricsResource:
-		return "client-metrics"
-	case GroupResource:
-		return "group"
-	}
-	return fmt.Sprintf("resource type %d", int8(t))
-}
-
-// Resource is one thing that has configurations. The name of a broker is its id; the empty name of BrokerResource is the
-// default of all brokers.
-type Resource struct {
-	Type ResourceType
-	Name string
-}
-
-// String is kind and name.
-func (r Resource) String() string { return fmt.Sprintf("%s %q", r.Type, r.Name) }
 
 // ConfigSource tells where a value comes from; the numbers are Kafka's.
 type ConfigSource int8
@@ -76,6 +35,18 @@ func (s ConfigSource) String() string {
 	return names[s]
 }
 
+// ConfigType is the type of a configuration's value; the numbers are Kafka's.
+type ConfigType int8
+
+// String is Kafka's name of the type, "UNKNOWN" with brokers before 2.6.
+func (t ConfigType) String() string {
+	names := [...]string{"UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"}
+	if t < 0 || int(t) >= len(names) {
+		return names[0]
+	}
+	return names[t]
+}
+
 // ConfigEntry is one configuration of a resource.
 type ConfigEntry struct {
 	Name      string
@@ -83,8 +54,23 @@ type ConfigEntry struct {
 	Source    ConfigSource
 	ReadOnly  bool
 	Sensitive bool
-	Synonyms  []ConfigSynonym // what else could give the value, in order of precedence; empty unless asked for
-	Doc       string          // Kafka's documentation; empty unless asked for
+	Type      ConfigType
+	Synonyms  []ConfigSynonym // all that could give the value, in order of precedence: the first one does
+	Doc       string          // Kafka's documentation; empty with brokers before 2.6
+}
+
+// IsDefault tells that nobody set the value.
+func (e ConfigEntry) IsDefault() bool { return e.Source == Default }
+
+// String is name=value, as a properties file has it.
+func (e ConfigEntry) String() string {
+	switch {
+	case e.Sensitive:
+		return e.Name + "=[hidden]"
+	case e.Value == nil:
+		return e.Name + "=null"
+	}
+	return e.Name + "=" + *e.Value
 }
 
 // ConfigSynonym is a configuration that stands in for another one.
@@ -103,47 +89,73 @@ type ResourceConfigs struct {
 
 // Get is the value of one configuration, "" and false when it is absent or not set.
 func (r ResourceConfigs) Get(name string) (value string, ok bool) {
-	for _, e := range r.Entries {
-		if e.Name == name && e.Value != nil {
-			return *e.Value, true
-		}
+	if e, found := r.Entry(name); found && e.Value != nil {
+		return *e.Value, true
 	}
 	return "", false
 }
 
-// DescribeConfigs gives all configurations of the resources, with synonyms and documentation where brokers send them.
-func (a *Admin) DescribeConfigs(ctx context.Context, resources ...Resource) ([]ResourceConfigs, error) {
-	var rows []ResourceConfigs
-	for target, some := range byTarget(resources) {
-		req := message.NewDescribeConfigsRequest()
-		req.IncludeSynonyms, req.IncludeDocumentation = true, true
-		for _, r := range some {
-			req.Resources = append(req.Resources, message.DescribeConfigsResource{ResourceType: int8(r.Type), ResourceName: r.Name})
-		}
-		resp, err := request[*message.DescribeConfigsResponse](ctx, a, target, describeConfigs{req})
-		if err != nil {
-			return rows, err
-		}
-		for _, r := range resp.Results {
-			rows = append(rows, describedConfigs(r))
-		}
+// Entry finds one configuration.
+func (r ResourceConfigs) Entry(name string) (ConfigEntry, bool) {
+	i, ok := slices.BinarySearchFunc(r.Entries, name, func(e ConfigEntry, n string) int { return strings.Compare(e.Name, n) })
+	if !ok {
+		return ConfigEntry{}, false
 	}
-	return rows, joinRows(rows, func(r ResourceConfigs) error { return r.Err })
+	return r.Entries[i], true
 }
 
-func describedConfigs(r message.DescribeConfigsResult) ResourceConfigs {
-	row := ResourceConfigs{Resource: Resource{ResourceType(r.ResourceType), r.ResourceName}}
-	row.Err = rowError("describe configs of", row.Resource.String(), r.ErrorCode, r.ErrorMessage)
-	for _, c := range r.Configs {
+// DescribeConfigs gives all configurations of the resources, with synonyms and documentation where brokers send them. A
+// broker's own configurations come from that broker.
+func (a *Admin) DescribeConfigs(ctx context.Context, resources ...Resource) ([]ResourceConfigs, error) {
+	resources = unique(resources)
+	rows := make([]ResourceConfigs, len(resources))
+	for i, r := range resources {
+		rows[i].Resource = r
+	}
+	errs := a.rounds(ctx, len(resources), throttled, func(ctx context.Context, left []int, errs []error) {
+		targets, groups := byTarget(resources, left)
+		for _, target := range targets {
+			req := message.NewDescribeConfigsRequest()
+			req.IncludeSynonyms, req.IncludeDocumentation = true, true
+			for _, i := range groups[target] {
+				req.Resources = append(req.Resources, message.DescribeConfigsResource{ResourceType: int8(resources[i].Type), ResourceName: resources[i].Name})
+			}
+			resp, err := request[*message.DescribeConfigsResponse](ctx, a, target, describeConfigs{req})
+			if err != nil {
+				setAll(errs, groups[target], err)
+				continue
+			}
+			answers := byName(resp.Results, func(r message.DescribeConfigsResult) Resource {
+				return Resource{ResourceType(r.ResourceType), r.ResourceName}
+			})
+			for _, i := range groups[target] {
+				if r, ok := answers[resources[i]]; ok {
+					rows[i].Entries = configEntries(r.Configs)
+					errs[i] = rowError("describe configs of", resources[i].String(), r.ErrorCode, r.ErrorMessage)
+				} else {
+					errs[i] = leftOut("describe configs of", resources[i].String())
+				}
+			}
+		}
+	})
+	for i, err := range errs {
+		rows[i].Err = err
+	}
+	return rows, joinErrors(errs)
+}
+
+func configEntries(configs []message.DescribeConfigsResourceResult) []ConfigEntry {
+	entries := make([]ConfigEntry, 0, len(configs))
+	for _, c := range configs {
 		e := ConfigEntry{Name: c.Name, Value: c.Value, Source: ConfigSource(c.ConfigSource), ReadOnly: c.ReadOnly,
-			Sensitive: c.IsSensitive, Doc: text(c.Documentation)}
+			Sensitive: c.IsSensitive, Type: ConfigType(c.ConfigType), Doc: text(c.Documentation)}
 		for _, s := range c.Synonyms {
 			e.Synonyms = append(e.Synonyms, ConfigSynonym{s.Name, s.Value, ConfigSource(s.Source)})
 		}
-		row.Entries = append(row.Entries, e)
+		entries = append(entries, e)
 	}
-	slices.SortFunc(row.Entries, func(x, y ConfigEntry) int { return strings.Compare(x.Name, y.Name) })
-	return row
+	slices.SortFunc(entries, func(x, y ConfigEntry) int { return strings.Compare(x.Name, y.Name) })
+	return entries
 }
 
 // ConfigOp is what to do with one configuration.
@@ -157,104 +169,11 @@ const (
 	SubtractConfig ConfigOp = 3 // from a list
 )
 
-// ConfigChange changes one configuration of one resource; the others stay as they are.
-type ConfigChange struct {
-	Resource Resource
-	Op       ConfigOp
-	Name     string
-	Value    string // ignored by DeleteConfig
-}
-
-// AlteredConfigs is a row of AlterConfigs: a resource's changes are taken all or none.
-type AlteredConfigs struct {
-	Resource Resource
-	Err      error
-}
-
-// AlterConfigs changes configurations incrementally (brokers from 2.3). With Validate use ValidateConfigs.
-func (a *Admin) AlterConfigs(ctx context.Context, changes ...ConfigChange) ([]AlteredConfigs, error) {
-	return a.alterConfigs(ctx, changes, false)
-}
-
-// ValidateConfigs checks whether AlterConfigs would succeed, and changes nothing.
-func (a *Admin) ValidateConfigs(ctx context.Context, changes ...ConfigChange) ([]AlteredConfigs, error) {
-	return a.alterConfigs(ctx, changes, true)
-}
-
-func (a *Admin) alterConfigs(ctx context.Context, changes []ConfigChange, validateOnly bool) ([]AlteredConfigs, error) {
-	byResource := map[Resource][]message.IncrementalAlterConfigsRequestAlterableConfig{}
-	var order []Resource
-	for _, c := range changes {
-		if _, seen := byResource[c.Resource]; !seen {
-			order = append(order, c.Resource)
-		}
-		entry := message.IncrementalAlterConfigsRequestAlterableConfig{Name: c.Name, ConfigOperation: int8(c.Op)}
-		if c.Op != DeleteConfig {
-			entry.Value = new(c.Value)
-		}
-		byResource[c.Resource] = append(byResource[c.Resource], entry)
+// String is Kafka's name of the operation.
+func (o ConfigOp) String() string {
+	names := [...]string{"SET", "DELETE", "APPEND", "SUBTRACT"}
+	if o < 0 || int(o) >= len(names) {
+		return fmt.Sprintf("operation %d", int8(o))
 	}
-	var rows []AlteredConfigs
-	for target, some := range byTarget(order) {
-		req := message.NewIncrementalAlterConfigsRequest()
-		req.ValidateOnly = validateOnly
-		for _, r := range some {
-			req.Resources = append(req.Resources, message.IncrementalAlterConfigsRequestAlterConfigsResource{
-				ResourceType: int8(r.Type), ResourceName: r.Name, Configs: byResource[r]})
-		}
-		resp, err := request[*message.IncrementalAlterConfigsResponse](ctx, a, target, req)
-		if err != nil {
-			return rows, err
-		}
-		for _, r := range resp.Responses {
-			res := Resource{ResourceType(r.ResourceType), r.ResourceName}
-			rows = append(rows, AlteredConfigs{res, rowError("alter configs of", res.String(), r.ErrorCode, r.ErrorMessage)})
-		}
-	}
-	return rows, joinRows(rows, func(r AlteredConfigs) error { return r.Err })
+	return names[o]
 }
-
-// ListConfigResources gives the resources of these kinds that have configurations; without kinds, of all (KIP-1142,
-// brokers from 4.1).
-func (a *Admin) ListConfigResources(ctx context.Context, kinds ...ResourceType) ([]Resource, error) {
-	req := message.NewListConfigResourcesRequest()
-	for _, k := range kinds {
-		req.ResourceTypes = append(req.ResourceTypes, int8(k))
-	}
-	resp, err := request[*message.ListConfigResourcesResponse](ctx, a, client.AnyBroker(), req)
-	if err != nil {
-		return nil, err
-	}
-	var rows []Resource
-	for _, r := range resp.ConfigResources {
-		rows = append(rows, Resource{ResourceType(r.ResourceType), r.ResourceName})
-	}
-	return rows, rowError("list config resources", fmt.Sprint(kinds), resp.ErrorCode, nil)
-}
-
-// byTarget sorts resources by who knows them: a broker's own configurations and loggers only that broker, everything
-// else any broker.
-func byTarget(resources []Resource) map[client.Target][]Resource {
-	targets := map[client.Target][]Resource{}
-	for _, r := range resources {
-		target := client.AnyBroker()
-		if r.Name != "" && (r.Type == BrokerResource || r.Type == BrokerLoggerResource) {
-			var id int32
-			if _, err := fmt.Sscan(r.Name, &id); err == nil {
-				target = client.Broker(id)
-			}
-		}
-		targets[target] = append(targets[target], r)
-	}
-	return targets
-}
-
-// text is a nullable string without its null.
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func sortedKeys[K ~int32 | ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

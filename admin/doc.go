@@ -1,14 +1,36 @@
 // Package admin looks after a cluster: topics, configurations, offsets and records of partitions, brokers.
 //
-// Every call takes a context and sends its requests through the client it was made with, to the controller, to
-// partition leaders or to any broker, with the client's retries. Results are typed rows, one for each thing that was
-// asked about. A row that failed carries its error in Err, and the call's own error is not nil if any row failed: a
-// caller that looks only at err misses nothing, one that wants to go on with the rest reads the rows. The text that the
-// broker sent with an error is kept, and errors.Is finds the code:
-//
+//	adm := admin.New(cl)                             // or admin.Dial(seeds), which owns a client; then Close it
 //	_, err := adm.CreateTopics(ctx, admin.NewTopic{Name: "orders", Partitions: 6})
 //	if errors.Is(err, errcode.TopicAlreadyExists) { ... }
 //
-// There is one file for each noun: topics, partitions, records, offsets, configs, cluster. An Admin holds no state of
-// its own, so all methods may be called from any goroutine and nothing has to be closed.
+// # Rows
+//
+// Results are typed rows, one for each thing that was asked about, in the order of asking. A row that failed carries
+// its error in Err, and the call's own error is not nil if any row failed: a caller that looks only at err misses
+// nothing, one that wants to go on with the rest reads the rows. An error of one thing is an *Error with the text that
+// the broker sent, errors.Is finds its code; one of a whole request is a *client.OpError and stands in every row that
+// the request was about.
+//
+// # What is tried again
+//
+// Everything that passes by itself, within ctx and at most for default.api.timeout.ms: lost connections, a controller or
+// leader that moved, a broker that asks to wait for a quota (KIP-599). Only the rows concerned are asked for again. As with
+// Kafka's own Admin, a request whose answer was lost is sent a second time, so CreateTopics may say TOPIC_ALREADY_EXISTS
+// of a topic that its first attempt made, and DeleteTopics UNKNOWN_TOPIC_OR_PARTITION.
+//
+// # Old brokers
+//
+// Everything works with brokers from 2.1 on unless its comment names a later version; then the error of an older broker
+// is client.ErrUnsupportedVersion, and nothing was changed.
+//
+// # For a newcomer
+//
+//	admin.go errors.go          Admin, one request, errors of rows
+//	rounds.go leaders.go        asking again for what is left; asking each partition's leader
+//	topics.go describe_topics.go partitions.go records.go offsets.go configs.go alter_configs.go cluster.go api_versions.go
+//	                            a noun each
+//	versions.go                 what a request leaves out for older brokers
+//
+// An Admin holds no state of its own beside the client, so all methods may be called from any goroutine.
 package admin

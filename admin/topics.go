@@ -2,8 +2,8 @@ package admin
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire"
@@ -11,7 +11,7 @@ import (
 )
 
 // NewTopic is a topic to create. Only Name is required: zero Partitions and Replicas mean the broker's num.partitions
-// and default.replication.factor.
+// and default.replication.factor (brokers before 2.4 want both).
 type NewTopic struct {
 	Name       string
 	Partitions int
@@ -26,15 +26,15 @@ type NewTopic struct {
 // CreatedTopic is a row of CreateTopics.
 type CreatedTopic struct {
 	Name       string
-	ID         wire.UUID
-	Partitions int
-	Replicas   int
-	Configs    map[string]string // what applies to the new topic, defaults included; nil with brokers before 2.4
+	ID         wire.UUID         // zero with brokers before 2.8
+	Partitions int               // -1 with brokers before 2.4, and where its configuration may not be seen
+	Replicas   int               // likewise
+	Configs    map[string]string // what applies to the new topic, defaults included; nil where Partitions is -1
 	Err        error
 }
 
 // CreateTopics creates topics. The controller has committed the ones without error when it returns; another broker may
-// hear of them a moment later, see AwaitTopic.
+// hear of them a moment later, see AwaitTopic. Each topic is created or refused by itself.
 func (a *Admin) CreateTopics(ctx context.Context, topics ...NewTopic) ([]CreatedTopic, error) {
 	return a.createTopics(ctx, topics, false)
 }
@@ -45,43 +45,60 @@ func (a *Admin) ValidateTopics(ctx context.Context, topics ...NewTopic) ([]Creat
 }
 
 func (a *Admin) createTopics(ctx context.Context, topics []NewTopic, validateOnly bool) ([]CreatedTopic, error) {
-	req := message.NewCreateTopicsRequest()
-	req.TimeoutMs, req.ValidateOnly = timeoutMs(ctx), validateOnly
-	for _, t := range topics {
-		req.Topics = append(req.Topics, t.creatable())
+	rows := make([]CreatedTopic, len(topics))
+	for i, t := range topics {
+		rows[i] = CreatedTopic{Name: t.Name, Partitions: -1, Replicas: -1}
 	}
-	resp, err := request[*message.CreateTopicsResponse](ctx, a, client.Controller(), req)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]CreatedTopic, 0, len(resp.Topics))
-	for _, t := range resp.Topics {
-		row := CreatedTopic{Name: t.Name, ID: t.TopicId, Partitions: int(t.NumPartitions), Replicas: int(t.ReplicationFactor)}
-		row.Err = rowError("create topic", t.Name, t.ErrorCode, t.ErrorMessage)
-		for _, c := range t.Configs {
-			if row.Configs == nil {
-				row.Configs = map[string]string{}
-			}
-			row.Configs[c.Name] = text(c.Value)
+	errs := a.rounds(ctx, len(topics), throttled, func(ctx context.Context, left []int, errs []error) {
+		req := message.NewCreateTopicsRequest()
+		req.TimeoutMs, req.ValidateOnly = a.patience(ctx), validateOnly
+		for _, i := range left {
+			req.Topics = append(req.Topics, topics[i].creatable())
 		}
-		rows = append(rows, row)
+		resp, err := request[*message.CreateTopicsResponse](ctx, a, client.Controller(), createTopics{req})
+		if err != nil {
+			setAll(errs, left, err)
+			return
+		}
+		answers := byName(resp.Topics, func(t message.CreatableTopicResult) string { return t.Name })
+		for _, i := range left {
+			if t, ok := answers[topics[i].Name]; ok {
+				rows[i], errs[i] = createdTopic(t), rowError("create topic", t.Name, t.ErrorCode, t.ErrorMessage)
+			} else {
+				errs[i] = leftOut("create topic", topics[i].Name)
+			}
+		}
+	})
+	for i, err := range errs {
+		rows[i].Err = err
 	}
-	return rows, joinRows(rows, func(r CreatedTopic) error { return r.Err })
+	return rows, joinErrors(errs)
+}
+
+func createdTopic(t message.CreatableTopicResult) CreatedTopic {
+	row := CreatedTopic{Name: t.Name, ID: t.TopicId, Partitions: int(t.NumPartitions), Replicas: int(t.ReplicationFactor)}
+	for _, c := range t.Configs {
+		if row.Configs == nil {
+			row.Configs = make(map[string]string, len(t.Configs))
+		}
+		row.Configs[c.Name] = text(c.Value)
+	}
+	return row
 }
 
 // creatable is the wire form: -1 asks for the broker's default.
 func (t NewTopic) creatable() message.CreatableTopic {
 	c := message.CreatableTopic{Name: t.Name, NumPartitions: -1, ReplicationFactor: -1}
 	if t.Partitions != 0 {
-		c.NumPartitions = int32(t.Partitions)
+		c.NumPartitions = clamp32(t.Partitions)
 	}
 	if t.Replicas != 0 {
-		c.ReplicationFactor = int16(t.Replicas)
+		c.ReplicationFactor = clamp16(t.Replicas)
 	}
-	for _, p := range sortedKeys(t.Assignment) {
+	for _, p := range slices.Sorted(maps.Keys(t.Assignment)) {
 		c.Assignments = append(c.Assignments, message.CreatableReplicaAssignment{PartitionIndex: p, BrokerIds: t.Assignment[p]})
 	}
-	for _, k := range sortedKeys(t.Configs) {
+	for _, k := range slices.Sorted(maps.Keys(t.Configs)) {
 		c.Configs = append(c.Configs, message.CreatableTopicConfig{Name: k, Value: new(t.Configs[k])})
 	}
 	return c
@@ -94,95 +111,52 @@ type DeletedTopic struct {
 	Err  error
 }
 
-// DeleteTopics deletes topics by name, with all their records.
+// DeleteTopics deletes topics by name, with all their records. Each is deleted or refused by itself.
 func (a *Admin) DeleteTopics(ctx context.Context, names ...string) ([]DeletedTopic, error) {
-	req := message.NewDeleteTopicsRequest()
-	req.TimeoutMs = timeoutMs(ctx)
-	for _, n := range names {
-		req.Topics = append(req.Topics, message.DeleteTopicState{Name: new(n)})
-		req.TopicNames = append(req.TopicNames, n) // before version 6; a version takes the field that it has
+	names = unique(names)
+	rows := make([]DeletedTopic, len(names))
+	for i, n := range names {
+		rows[i].Name = n
 	}
-	resp, err := request[*message.DeleteTopicsResponse](ctx, a, client.Controller(), deleteTopics{req})
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]DeletedTopic, 0, len(resp.Responses))
-	for _, t := range resp.Responses {
-		name := text(t.Name)
-		rows = append(rows, DeletedTopic{name, t.TopicId, rowError("delete topic", name, t.ErrorCode, t.ErrorMessage)})
-	}
-	return rows, joinRows(rows, func(r DeletedTopic) error { return r.Err })
-}
-
-// Topic is a row of ListTopics and DescribeTopics.
-type Topic struct {
-	Name       string
-	ID         wire.UUID
-	Internal   bool // made by the brokers for themselves, such as __consumer_offsets
-	Partitions []Partition
-	Err        error
-}
-
-// Partition is where a partition lives.
-type Partition struct {
-	ID              int32
-	Leader          int32 // broker id; -1 without a leader
-	LeaderEpoch     int32 // -1 with brokers before 2.1
-	Replicas        []int32
-	ISR             []int32
-	OfflineReplicas []int32
-	Err             error
-}
-
-// ListTopics gives every topic that the client may see, internal ones too, by name.
-func (a *Admin) ListTopics(ctx context.Context) ([]Topic, error) {
-	return a.topics(ctx, nil)
-}
-
-// DescribeTopics gives the named topics, in their order; a missing one is a row with an error.
-func (a *Admin) DescribeTopics(ctx context.Context, names ...string) ([]Topic, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	topics := make([]message.MetadataRequestTopic, 0, len(names))
-	for _, n := range names {
-		topics = append(topics, message.MetadataRequestTopic{Name: new(n)})
-	}
-	rows, err := a.topics(ctx, topics)
-	slices.SortStableFunc(rows, func(x, y Topic) int { return slices.Index(names, x.Name) - slices.Index(names, y.Name) })
-	return rows, err
-}
-
-// topics asks for metadata; nil means all topics.
-func (a *Admin) topics(ctx context.Context, topics []message.MetadataRequestTopic) ([]Topic, error) {
-	req := message.NewMetadataRequest()
-	req.Topics, req.AllowAutoTopicCreation = topics, false
-	resp, err := request[*message.MetadataResponse](ctx, a, client.AnyBroker(), req)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]Topic, 0, len(resp.Topics))
-	for _, t := range resp.Topics {
-		name := text(t.Name)
-		row := Topic{Name: name, ID: t.TopicId, Internal: t.IsInternal, Err: rowError("describe topic", name, t.ErrorCode, nil)}
-		for _, p := range t.Partitions {
-			what := TopicPartition{name, p.PartitionIndex}.String()
-			row.Partitions = append(row.Partitions, Partition{p.PartitionIndex, p.LeaderId, p.LeaderEpoch, p.ReplicaNodes,
-				p.IsrNodes, p.OfflineReplicas, rowError("describe partition", what, p.ErrorCode, nil)})
+	errs := a.rounds(ctx, len(names), throttled, func(ctx context.Context, left []int, errs []error) {
+		req := message.NewDeleteTopicsRequest()
+		req.TimeoutMs = a.patience(ctx)
+		for _, i := range left {
+			req.Topics = append(req.Topics, message.DeleteTopicState{Name: new(names[i])})
+			req.TopicNames = append(req.TopicNames, names[i])
 		}
-		slices.SortFunc(row.Partitions, func(x, y Partition) int { return int(x.ID) - int(y.ID) })
-		rows = append(rows, row)
+		resp, err := request[*message.DeleteTopicsResponse](ctx, a, client.Controller(), deleteTopics{req})
+		if err != nil {
+			setAll(errs, left, err)
+			return
+		}
+		answers := byName(resp.Responses, func(t message.DeletableTopicResult) string { return text(t.Name) })
+		for _, i := range left {
+			if t, ok := answers[names[i]]; ok {
+				rows[i].ID, errs[i] = t.TopicId, rowError("delete topic", names[i], t.ErrorCode, t.ErrorMessage)
+			} else {
+				errs[i] = leftOut("delete topic", names[i])
+			}
+		}
+	})
+	for i, err := range errs {
+		rows[i].Err = err
 	}
-	slices.SortFunc(rows, func(x, y Topic) int { return strings.Compare(x.Name, y.Name) })
-	return rows, joinRows(rows, func(r Topic) error { return r.Err })
+	return rows, joinErrors(errs)
 }
 
-// AwaitTopic waits until the client's metadata has the topic with a leader for every partition: after CreateTopics the
-// broker that is asked next may not know it yet. It ends with ctx.
-func (a *Admin) AwaitTopic(ctx context.Context, name string) error {
-	_, err := a.cl.AwaitTopics(ctx, name)
-	if err == nil {
-		a.cl.RemoveTopics(name)
+// setAll gives each of the rows the error of the request they were in.
+func setAll(errs []error, left []int, err error) {
+	for _, i := range left {
+		errs[i] = err
 	}
-	return err
+}
+
+// byName makes an answer's rows accessible by what they are about: brokers keep no order.
+func byName[K comparable, R any](rows []R, name func(R) K) map[K]R {
+	m := make(map[K]R, len(rows))
+	for _, r := range rows {
+		m[name(r)] = r
+	}
+	return m
 }

@@ -1,0 +1,105 @@
+package admin_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
+)
+
+// What Kafka 2.1 knows works, in the fields that its versions have.
+func TestKafka21IsAdministered(t *testing.T) {
+	p := kafka21(t, func(r *wiretest.Request) message.Response {
+		switch req := r.Body.(type) {
+		case *message.CreateTopicsRequest:
+			return &message.CreateTopicsResponse{Topics: []message.CreatableTopicResult{
+				{Name: req.Topics[0].Name, ErrorCode: int16(errcode.TopicAlreadyExists), ErrorMessage: new("Topic 'orders' already exists.")}}}
+		case *message.DeleteTopicsRequest:
+			return &message.DeleteTopicsResponse{Responses: []message.DeletableTopicResult{{Name: new(req.TopicNames[0])}}}
+		case *message.DescribeConfigsRequest:
+			return &message.DescribeConfigsResponse{Results: []message.DescribeConfigsResult{{ResourceType: 2, ResourceName: "orders",
+				Configs: []message.DescribeConfigsResourceResult{{Name: "retention.ms", Value: new("5"), ConfigSource: 1}}}}}
+		case *message.ListOffsetsRequest:
+			return listed(req, func(string, int32) (int64, int16) { return 42, 0 })
+		}
+		return nil
+	})
+	p.SetTopic("orders", 3, 1)
+	a := adminOf(t, p)
+
+	rows, err := a.CreateTopics(t.Context(), admin.NewTopic{Name: "orders", Partitions: 1, Replicas: 1})
+	require.ErrorIs(t, err, errcode.TopicAlreadyExists)
+	require.ErrorContains(t, err, "Topic 'orders' already exists.")
+	require.Equal(t, -1, rows[0].Partitions)
+
+	deleted, err := a.DeleteTopics(t.Context(), "orders")
+	require.NoError(t, err)
+	require.True(t, deleted[0].ID.IsZero())
+
+	topics, err := a.DescribeTopics(t.Context(), "orders")
+	require.NoError(t, err)
+	require.Equal(t, int32(1), topics[0].Partitions[0].Leader)
+	require.Equal(t, int32(3), topics[0].Partitions[0].LeaderEpoch)
+	require.Nil(t, topics[0].Partitions[0].ELR)
+
+	configs, err := a.DescribeConfigs(t.Context(), admin.TopicConfigs("orders"))
+	require.NoError(t, err)
+	require.Equal(t, "retention.ms=5", configs[0].Entries[0].String())
+	require.Equal(t, "UNKNOWN", configs[0].Entries[0].Type.String())
+
+	for _, spec := range []admin.OffsetSpec{admin.Latest, admin.Earliest, admin.LastStable} {
+		offsets, err := a.ListOffsets(t.Context(), spec, tp("orders", 0))
+		require.NoError(t, err)
+		require.Equal(t, int64(42), offsets[0].Offset)
+	}
+	cluster, err := a.DescribeCluster(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "wiretest-cluster-000000", cluster.ID)
+	require.Equal(t, "broker-1:9092", cluster.Brokers[0].Addr())
+	versions, err := a.APIVersions(t.Context(), 1)
+	require.NoError(t, err)
+	require.NotEmpty(t, versions)
+}
+
+// What it does not know is refused before anything is sent, and the error says what to do.
+func TestKafka21IsAskedForNothingItWouldMisunderstand(t *testing.T) {
+	p := kafka21(t, func(*wiretest.Request) message.Response { return nil })
+	p.SetTopic("orders", 3, 1)
+	a := adminOf(t, p)
+	_, err := a.CreateTopics(t.Context(), admin.NewTopic{Name: "orders"})
+	require.ErrorIs(t, err, client.ErrUnsupportedVersion)
+	require.ErrorContains(t, err, "name both")
+	_, err = a.AlterConfigs(t.Context(), set(admin.TopicConfigs("orders"), "retention.ms", "5"))
+	require.ErrorIs(t, err, client.ErrUnsupportedVersion)
+	_, err = a.ListConfigResources(t.Context())
+	require.ErrorIs(t, err, client.ErrUnsupportedVersion)
+	for _, spec := range []admin.OffsetSpec{admin.MaxTimestamp, admin.EarliestLocal, admin.LatestTiered} {
+		rows, err := a.ListOffsets(t.Context(), spec, tp("orders", 0))
+		require.ErrorIs(t, err, client.ErrUnsupportedVersion, "the broker would take the number for a time")
+		require.Error(t, rows[0].Err)
+	}
+	require.Empty(t, p.Requests(wire.KeyListOffsets, wire.KeyCreateTopics))
+}
+
+// Kafka 3.7 to 4.0 list one kind of resource by the request that later lists all.
+func TestClientMetricsAreListedByKafka37(t *testing.T) {
+	p := peer(t, 1, func(r *wiretest.Request) message.Response {
+		if _, ok := r.Body.(*message.ListConfigResourcesRequest); ok {
+			return &message.ListConfigResourcesResponse{ConfigResources: []message.ConfigResource{{ResourceName: "slow", ResourceType: 16}}}
+		}
+		return nil
+	})
+	p.SetVersions(wire.KeyListConfigResources, 0, 0)
+	a := adminOf(t, p)
+	rows, err := a.ListConfigResources(t.Context(), admin.ClientMetricsResource)
+	require.NoError(t, err)
+	require.Equal(t, []admin.Resource{{Type: admin.ClientMetricsResource, Name: "slow"}}, rows)
+	_, err = a.ListConfigResources(t.Context(), admin.TopicResource)
+	require.ErrorIs(t, err, client.ErrUnsupportedVersion)
+}
