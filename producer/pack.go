@@ -15,9 +15,10 @@ type packer struct {
 	c    *compress.Compressor
 	most int
 
-	mu    sync.Mutex
-	queue []*batch
-	busy  int
+	mu      sync.Mutex
+	queue   []*batch
+	busy    int
+	scratch [][]byte // of those who are not at work, one each at most
 }
 
 func newPacker(p *Producer) (*packer, error) {
@@ -47,8 +48,15 @@ func (k *packer) work() {
 	var scratch []byte
 	for {
 		k.mu.Lock()
+		if scratch == nil && len(k.scratch) > 0 {
+			scratch = k.scratch[len(k.scratch)-1]
+			k.scratch = k.scratch[:len(k.scratch)-1]
+		}
 		if len(k.queue) == 0 {
 			k.busy--
+			if scratch != nil {
+				k.scratch = append(k.scratch, scratch)
+			}
 			k.mu.Unlock()
 			return
 		}
@@ -62,11 +70,12 @@ func (k *packer) work() {
 
 // pack compresses b by way of scratch, so that the memory b holds afterwards is no more than it needs.
 func (k *packer) pack(b *batch, scratch []byte) []byte {
+	if n := b.b.Size() / 2; cap(scratch) < n {
+		scratch = make([]byte, 0, n)
+	}
 	scratch = b.b.SealCompressed(scratch, record.NoProducer(), k.c)
-	chunk := k.p.mem.Force(len(scratch))
-	packed := append(chunk[:0], scratch...)
 	b.dropBuffer(k.p.mem)
-	b.packed = packed
+	b.packed = append(k.p.mem.Force(len(scratch))[:0], scratch...)
 	return scratch
 }
 

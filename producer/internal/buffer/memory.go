@@ -27,7 +27,7 @@ type Memory struct {
 	mu      sync.Mutex
 	limit   int
 	used    int // charged
-	idle    int // in free, not charged; used + idle stays within the limit
+	idle    int // in free, not charged
 	free    [maxBits - minBits + 1][][]byte
 	waiters []*waiter
 	closed  bool
@@ -119,7 +119,7 @@ func (m *Memory) Put(chunk []byte) {
 		}
 	}
 	m.charge(-n)
-	if n <= 1<<maxBits && m.used+m.idle+n <= m.limit {
+	if n <= 1<<maxBits && !m.closed && m.room(n) {
 		c := bits.Len(uint(n)) - 1 - minBits
 		m.free[c] = append(m.free[c], chunk[:0])
 		m.idle += n
@@ -157,6 +157,12 @@ func (m *Memory) Close() {
 // fits: a chunk larger than the whole account is given out when nothing else is, since it never could be otherwise.
 func (m *Memory) fits(n int) bool { return m.used+n <= m.limit || m.used == 0 }
 
+// room: idle chunks fill what is not charged, and half of the limit in any case: batches that are compressed move
+// from large chunks to small ones, and under pressure neither kind would find one to reuse otherwise.
+func (m *Memory) room(n int) bool {
+	return m.used+m.idle+n <= m.limit || m.idle+n <= m.limit/2
+}
+
 func (m *Memory) charge(n int) {
 	m.used += n
 	if m.Changed != nil {
@@ -176,7 +182,7 @@ func (m *Memory) take(n int) []byte {
 			return chunk
 		}
 	}
-	for c := len(m.free) - 1; m.used+m.idle > m.limit && c >= 0; {
+	for c := len(m.free) - 1; c >= 0 && !m.room(0); {
 		if l := len(m.free[c]); l > 0 {
 			m.idle -= cap(m.free[c][l-1])
 			m.free[c][l-1] = nil
