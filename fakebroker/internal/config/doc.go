@@ -10,6 +10,7 @@
 //   - suggest.go     "did you mean" for unknown names
 //   - layers.go      where a broker's value comes from: dynamic for this broker, dynamic default, server properties, default
 //   - topic.go       the effective configs of a topic, and [Log], their typed form
+//   - alter.go       may these configs be set on this resource, all taken together
 //   - describe.go    what DescribeConfigs and CreateTopics say about a config: source, synonyms, read-only, sensitive
 //
 // # Where a value comes from

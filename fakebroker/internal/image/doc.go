@@ -7,7 +7,9 @@
 //   - registration.go  Broker and controller registrations
 //   - delta.go      Delta: changes on the way from one image to the next; Apply, the only thing that changes metadata
 //   - apply_*.go    what each record does, one noun a file
+//   - fork.go       a delta that may be dropped without a trace
 //   - loader.go     batches of the metadata log (and of a checkpoint) to images, with metadata transactions
+//   - version.go, features.go   metadata.version and what it decides; supported features
 //   - record.go     a record and its version; framing in the log
 //   - snapshot.go   an image as records, for checkpoints
 //   - hash.go       a fingerprint of all content: equal images, equal hash

@@ -11,6 +11,8 @@
 //   - driver.go    the loop, Submit, Start, Close
 //   - propose.go   one request from proposal to answer
 //   - register.go  registration of this process's broker, and its way out
+//   - inbox.go     what waits for the goroutine
+//   - describe_quorum.go   DescribeQuorum, the one request that is not the machine's
 //   - checkpoint.go  when the image is written to a checkpoint
 //   - log.go       storage.Log as the quorum's log
 //
