@@ -258,12 +258,12 @@ func ExampleAdmin_ListOffsets() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(rows[0].TopicPartition, rows[0].Offset)
+		fmt.Println(rows[0], rows[0].Offset)
 	}
 	// Output:
-	// orders-0 0
-	// orders-0 3
-	// orders-0 1
+	// orders-0@0 0
+	// orders-0@3 3
+	// orders-0@1 1
 }
 
 func ExampleAdmin_DeleteRecords() {
@@ -273,11 +273,11 @@ func ExampleAdmin_DeleteRecords() {
 
 	p := admin.TopicPartition{Topic: "orders", Partition: 0}
 	rows, err := adm.DeleteRecords(ctx, map[admin.TopicPartition]int64{p: 2})
-	fmt.Println(rows[0].LowWatermark, err)
+	fmt.Println(rows[0], err)
 	rows, err = adm.DeleteRecords(ctx, map[admin.TopicPartition]int64{p: admin.AllRecords})
 	fmt.Println(rows[0].LowWatermark, err)
 	// Output:
-	// 2 <nil>
+	// orders-0 from 2 <nil>
 	// 3 <nil>
 }
 

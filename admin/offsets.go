@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -42,6 +43,14 @@ type Offset struct {
 	Timestamp   time.Time // of the record; zero for places that are none (Latest, Earliest)
 	LeaderEpoch int32     // of the record; -1 when unknown
 	Err         error
+}
+
+// String is the partition, the offset and what went wrong.
+func (o Offset) String() string {
+	if o.Err != nil {
+		return fmt.Sprintf("%v: %v", o.TopicPartition, o.Err)
+	}
+	return fmt.Sprintf("%v@%d", o.TopicPartition, o.Offset)
 }
 
 // ListOffsets gives an offset of each partition. It asks the leaders, side by side; one that moved is asked again where

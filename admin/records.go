@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,14 @@ type DeletedRecords struct {
 	TopicPartition
 	LowWatermark int64 // the first offset that is left on every replica; -1 with an error
 	Err          error
+}
+
+// String is the partition, what is left of it and what went wrong.
+func (d DeletedRecords) String() string {
+	if d.Err != nil {
+		return fmt.Sprintf("%v: %v", d.TopicPartition, d.Err)
+	}
+	return fmt.Sprintf("%v from %d", d.TopicPartition, d.LowWatermark)
 }
 
 // DeleteRecords deletes the records of each partition below an offset, or AllRecords. Rows are by topic and partition. It
