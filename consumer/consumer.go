@@ -53,6 +53,9 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 	if cfg.Rack == "" {
 		cfg.Rack = of.Rack
 	}
+	for _, line := range cfg.Lint() {
+		cl.Logger().Warn("kafka consumer: " + line)
+	}
 	c := &Consumer{cfg: cfg, cl: cl}
 	c.driver = fetch.New(fetch.Options{
 		Client: cl, Machine: cfg.machine(of), MinBytes: int32(cfg.MinBytes), ReadCommitted: cfg.Isolation == ReadCommitted,
@@ -77,8 +80,9 @@ func (c *Config) machine(of client.Config) machine.Config {
 		m.Seed = rand.Uint64()
 	}
 	if limit := of.MemoryBudget; limit > 0 {
-		// An answer may take half of the budget at most, so that one can be read while the next one comes.
-		m.MaxBytes = int32(min(int64(m.MaxBytes), max(limit/2, 1)))
+		// An answer may take a third of the budget at most, so that one can be read while the next one comes, and
+		// what is around the records or larger than asked for has room too.
+		m.MaxBytes = int32(min(int64(m.MaxBytes), max(limit/3, 1)))
 	}
 	return m
 }

@@ -142,3 +142,13 @@ func TestValidateSaysEverythingThatIsWrong(t *testing.T) {
 	ok := DefaultConfig()
 	require.NoError(t, ok.Validate())
 }
+
+func TestLintSaysWhatIsProbablyNotMeant(t *testing.T) {
+	c := DefaultConfig()
+	require.Empty(t, c.Lint())
+	c.MaxPartitionBytes, c.MaxBytes, c.MinBytes, c.MaxWait, c.CheckCRC = 3000, 1000, 2000, 0, false
+	Assign("orders", 0)(&c)
+	require.Len(t, c.Lint(), 6)
+	StartAt(Earliest)(&c)
+	require.Len(t, c.Lint(), 5)
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/consumer/internal/logpeer"
 	"github.com/ottla-kafka/ottla/wire/compress"
@@ -176,5 +177,24 @@ func TestStartPositions(t *testing.T) {
 		k.Append(t, "orders", 3, 1, compress.None)
 		k.Append(t, "orders", 4, 1, compress.None)
 		requireRuns(t, take(t, c, 2), map[int32]int64{3: 100, 4: 100})
+	})
+}
+
+func TestPausedPartitionDoesNotHoldTheMemoryOfOthers(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, k *logpeer.Cluster) {
+		k.Topic("orders", 1, 2)
+		for range 40 {
+			k.Append(t, "orders", 0, 10, compress.None)
+			k.Append(t, "orders", 1, 10, compress.None)
+		}
+		c := consumeWith(t, k, []client.Option{client.MemoryBudget(2000)}, consumer.Assign("orders", 0, 1),
+			consumer.StartAt(consumer.Earliest), consumer.MaxBytes(1000, 1000))
+		all := take(t, c, 1)
+		paused := all[0].TopicPartition()
+		require.NoError(t, c.Pause(paused))
+		all = append(all, take(t, c, 400)...)
+		nothing(t, c, time.Minute)
+		require.NoError(t, c.Resume(paused))
+		requireRuns(t, append(all, take(t, c, 399)...), nil)
 	})
 }

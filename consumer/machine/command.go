@@ -133,6 +133,20 @@ func (f *Fetcher) close(eff *Effects) {
 	}
 }
 
+// Rewind takes back delivered chunks that nobody has begun to read, from the position to on: they will be fetched
+// again. The driver does it with what a paused partition has buffered when others need the memory. False means that
+// the partition has moved elsewhere meanwhile and nothing was changed.
+func (f *Fetcher) Rewind(tp TopicPartition, generation uint32, to Position, bytes, chunks int) bool {
+	p := f.byName[tp]
+	if p == nil || p.generation != generation || p.state != fetching || chunks > p.bufferedChunks {
+		return false
+	}
+	p.next = to
+	p.bufferedBytes -= bytes
+	p.bufferedChunks -= chunks
+	return true
+}
+
 // Of tells the leader of a partition and how much of it is delivered and not drained.
 func (f *Fetcher) Of(tp TopicPartition) (leader int32, buffered int) {
 	if p := f.byName[tp]; p != nil {

@@ -44,6 +44,8 @@ type Driver struct {
 	queue   []item // for the reader, in order
 	todo    machine.Effects
 	closed  bool
+
+	starving int // fetches that wait for memory
 }
 
 // item is one delivery on its way to the reader, or one that the reader gave back half read.
@@ -113,11 +115,19 @@ func (d *Driver) step(ev machine.Event) (wake, ready bool) {
 	for _, del := range eff.Deliver {
 		ready = d.deliver(del) || ready
 	}
+	if d.starving > 0 && (len(eff.Deliver) > 0 || pausedEvent(ev)) {
+		d.evict()
+	}
 	if gone, ok := ev.(machine.Removed); ok && d.cells[gone.TopicPartition] != nil {
 		delete(d.cells, gone.TopicPartition)
 		d.cl.Meter().ForgetLag(gone.Topic, gone.Partition)
 	}
 	return d.keep(&eff), ready
+}
+
+func pausedEvent(ev machine.Event) bool {
+	_, ok := ev.(machine.Paused)
+	return ok
 }
 
 // keep puts what is to be sent or told onto the list of the driver's goroutine.
@@ -141,16 +151,7 @@ func (d *Driver) void(list []machine.Voided) {
 			c.void(v.Generation)
 		}
 	}
-	kept := d.queue[:0]
-	for _, it := range d.queue {
-		if it.cell.stale(it.Generation) {
-			d.drop(it)
-			continue
-		}
-		kept = append(kept, it)
-	}
-	clear(d.queue[len(kept):])
-	d.queue = kept
+	d.keepItems(func(it item) bool { return !it.cell.stale(it.Generation) })
 }
 
 // drop forgets a delivery that nobody will read.

@@ -73,8 +73,16 @@ func (d *Driver) fetch(f *machine.Fetch) {
 		d.issue(f, reserve)
 		return
 	}
+	d.mu.Lock()
+	d.starving++
+	d.evict()
+	d.mu.Unlock()
 	d.group.Go(func() { // ends when there is memory, or with d.ctx
-		if d.budget.Acquire(d.ctx, reserve) == nil {
+		err := d.budget.Acquire(d.ctx, reserve)
+		d.mu.Lock()
+		d.starving--
+		d.mu.Unlock()
+		if err == nil {
 			d.issue(f, reserve)
 		}
 	})
