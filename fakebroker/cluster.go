@@ -209,10 +209,11 @@ func (k *Cluster) Stop(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	return k.stop()
+	return k.stop(ctx)
 }
 
-func (k *Cluster) stop() error {
+// stop returns when the broker has ended or with ctx; in the latter case it goes on ending.
+func (k *Cluster) stop(ctx context.Context) error {
 	k.mu.Lock()
 	b := k.broker
 	k.broker = nil
@@ -220,7 +221,14 @@ func (k *Cluster) stop() error {
 	if b == nil {
 		return nil
 	}
-	return b.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- b.Close() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("fakebroker: the broker is still closing its logs: %w", context.Cause(ctx))
+	}
 }
 
 // Restart stops the broker if it runs and starts it again, with the same addresses and data. Fault rules stay.
@@ -233,7 +241,7 @@ func (k *Cluster) Restart(ctx context.Context) error {
 	if k.closed {
 		return errors.New("fakebroker: the cluster is closed")
 	}
-	if err := k.stop(); err != nil {
+	if err := k.stop(ctx); err != nil {
 		return err
 	}
 	return k.start(ctx)
@@ -247,7 +255,7 @@ func (k *Cluster) Close(ctx context.Context) error {
 	}
 	defer release()
 	k.closed = true
-	return k.stop()
+	return k.stop(ctx)
 }
 
 // Inject puts a fault rule to work; see package fault.

@@ -250,6 +250,32 @@ func TestOnlyAuthenticationBeforeAuthentication(t *testing.T) {
 	})
 }
 
+func TestFramesBeforeAuthenticationAreSmall(t *testing.T) {
+	k := fakebroker.Start(t, fakebroker.Topic("orders", 1), fakebroker.User("alice", "secret"))
+	c := connect(t, k)
+	_, err := c.conn.Write(header(wire.KeySaslAuthenticate, 2, 512<<10+1))
+	require.NoError(t, err)
+	c.closed()
+	c = connect(t, k)
+	call[*message.SaslHandshakeResponse](c, 1, &message.SaslHandshakeRequest{Mechanism: "PLAIN"})
+	call[*message.SaslAuthenticateResponse](c, 2, &message.SaslAuthenticateRequest{AuthBytes: []byte("\x00alice\x00secret")})
+	require.Zero(t, produce(c, "orders", 0, batch(t, string(make([]byte, 900_000)))).ErrorCode)
+}
+
+func TestSilentTLSHandshakeEnds(t *testing.T) {
+	server, _ := certificates(t)
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.TLS(server))
+		c := connect(t, k)
+		_, err := c.conn.Write([]byte{0x16}) // the first byte of a hello, and no more
+		require.NoError(t, err)
+		time.Sleep(9 * time.Second)
+		require.Equal(t, 1, k.Connections())
+		time.Sleep(2 * time.Second)
+		require.Zero(t, k.Connections())
+	})
+}
+
 func TestTokenWithoutFrameHeaderAfterOldHandshake(t *testing.T) {
 	k := fakebroker.Start(t, fakebroker.Topic("orders", 1), fakebroker.User("alice", "secret"))
 	for token, ok := range map[string]bool{"\x00alice\x00secret": true, "\x00alice\x00wrong": false} {

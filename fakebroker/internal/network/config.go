@@ -13,6 +13,7 @@ type Config struct {
 	QueuedMaxRequests   int           // queued.max.requests: frames that wait for a handler
 	QueuedMaxBytes      int64         // queued.max.request.bytes: memory of frames beyond 64 KiB a connection (ours: 256 MiB)
 	RequestMaxBytes     int32         // socket.request.max.bytes
+	LoginMaxBytes       int32         // sasl.server.max.receive.size: frames before a connection has authenticated
 	SendBufferBytes     int           // socket.send.buffer.bytes; -1 = the system's
 	ReceiveBufferBytes  int           // socket.receive.buffer.bytes; -1 = the system's
 	MaxIdle             time.Duration // connections.max.idle.ms
@@ -30,6 +31,7 @@ func Defaults() Config {
 		QueuedMaxRequests:   500,
 		QueuedMaxBytes:      256 << 20,
 		RequestMaxBytes:     100 << 20,
+		LoginMaxBytes:       512 << 10,
 		SendBufferBytes:     -1,
 		ReceiveBufferBytes:  -1,
 		MaxIdle:             10 * time.Minute,

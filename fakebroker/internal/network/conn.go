@@ -49,8 +49,16 @@ func newConn(f *Front, l Listener, nc net.Conn, ip string) *Conn {
 		ip:       ip,
 		stopped:  make(chan struct{}),
 	}
-	c.frames = frameReader{memory: f.memory, max: f.cfg.RequestMaxBytes, stop: c.stopped}
+	c.frames = frameReader{memory: f.memory, max: f.cfg.RequestMaxBytes, limit: "socket.request.max.bytes", stop: c.stopped}
+	if l.Auth {
+		c.frames.max, c.frames.limit = min(f.cfg.LoginMaxBytes, f.cfg.RequestMaxBytes), "sasl.server.max.receive.size before authentication"
+	}
 	return c
+}
+
+// Authenticated lifts the limit that frames have before a login. The Handler calls it from Handle.
+func (c *Conn) Authenticated() {
+	c.frames.max, c.frames.limit = c.front.cfg.RequestMaxBytes, "socket.request.max.bytes"
 }
 
 // serve is the connection's goroutine; it ends when the peer or the Front closes, or the peer misbehaves.

@@ -26,6 +26,7 @@ type frameReader struct {
 	from       io.Reader
 	memory     *memory
 	max        int32
+	limit      string // which config max is, for errors
 	buf        []byte
 	start, end int // unread bytes are buf[start:end]
 	frame      int // length of the frame handed out at start, size word included
@@ -36,11 +37,12 @@ type frameReader struct {
 // A FrameError says why a stream cannot be cut on: its connection has to be closed.
 type FrameError struct {
 	Size, Max int32
+	Limit     string // the config that Max is from
 	Hint      string
 }
 
 func (e *FrameError) Error() string {
-	s := fmt.Sprintf("frame of %d bytes announced, limit is socket.request.max.bytes=%d", e.Size, e.Max)
+	s := fmt.Sprintf("frame of %d bytes announced, the limit is %d (%s)", e.Size, e.Max, e.Limit)
 	if e.Hint != "" {
 		s += ": " + e.Hint
 	}
@@ -62,7 +64,7 @@ func (f *frameReader) next() ([]byte, error) {
 	head := f.buf[f.start:]
 	size := int32(binary.BigEndian.Uint32(head))
 	if size < 0 || size > f.max {
-		return nil, &FrameError{Size: size, Max: f.max, Hint: hint(head[:4])}
+		return nil, &FrameError{Size: size, Max: f.max, Limit: f.limit, Hint: hint(head[:4])}
 	}
 	need := 4 + int(size)
 	for f.end-f.start < need {

@@ -49,8 +49,12 @@ func handleFetch(b *Broker, r *Request) {
 		f.bound = storage.BoundStable
 	}
 	f.read()
+	if req.MaxWaitMs <= 0 || f.enough() {
+		f.answer()
+		return
+	}
 	wait := time.Duration(req.MaxWaitMs)*time.Millisecond - time.Since(r.Received)
-	if wait <= 0 || f.enough() {
+	if wait <= 0 {
 		f.answer()
 		return
 	}

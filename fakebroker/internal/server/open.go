@@ -186,6 +186,7 @@ func (b *Broker) frontConfig() network.Config {
 	f.IOThreads = int(c.Int("num.io.threads"))
 	f.QueuedMaxRequests = int(c.Int("queued.max.requests"))
 	f.RequestMaxBytes = int32(c.Int("socket.request.max.bytes"))
+	f.LoginMaxBytes = int32(c.Int("sasl.server.max.receive.size"))
 	f.MaxIdle = time.Duration(c.Int("connections.max.idle.ms")) * time.Millisecond
 	set := c.Static()
 	if _, ok := set["socket.send.buffer.bytes"]; ok {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"time"
 
@@ -43,7 +44,13 @@ func (r *Request) Respond(resp message.Response) {
 func (r *Request) RespondRaw(a network.Answer) { r.finish(a) }
 
 // NoResponse ends a request that gets no answer: Produce with acks=0.
-func (r *Request) NoResponse() { r.x.Skip() }
+func (r *Request) NoResponse() {
+	if r.outcome.Lose {
+		r.Close(fmt.Errorf("fault rule: %s applied, connection dropped", r.Key))
+		return
+	}
+	r.x.Skip()
+}
 
 // Close ends the request by closing its connection, which is how Apache Kafka answers what it cannot read.
 func (r *Request) Close(reason error) { r.x.Fail(reason) }

@@ -13,9 +13,6 @@ import (
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
-// maxToken bounds a SASL token, as Apache Kafka bounds what it reads before authentication (512 KiB).
-const maxToken = 512 << 10
-
 // mechanisms is sasl.enabled.mechanisms as far as this broker has them.
 var mechanisms = []string{"PLAIN"}
 
@@ -64,6 +61,7 @@ func handleSaslAuthenticate(b *Broker, r *Request) {
 		return
 	}
 	r.session.auth, r.session.principal = authenticated, principal
+	r.x.Conn.Authenticated()
 	r.Respond(resp)
 }
 
@@ -75,6 +73,7 @@ func (b *Broker) rawToken(x *network.Exchange, s *session) {
 		return
 	}
 	s.auth, s.principal = authenticated, principal
+	x.Conn.Authenticated()
 	x.Complete(rawAnswer(nil))
 }
 
@@ -94,9 +93,6 @@ func (b *Broker) later(f func()) {
 // plain checks a PLAIN token (RFC 4616): [authorization id] NUL user NUL password. The texts are Apache Kafka's, and
 // an unknown user costs the same time and gets the same text as a wrong password.
 func (b *Broker) plain(token []byte) (principal string, err error) {
-	if len(token) > maxToken {
-		return "", fmt.Errorf("SASL token of %d bytes is larger than %d", len(token), maxToken)
-	}
 	parts := bytes.Split(token, []byte{0})
 	if len(parts) != 3 {
 		return "", fmt.Errorf("Invalid SASL/PLAIN response: expected 3 tokens, got %d", len(parts))

@@ -93,6 +93,9 @@ func (b *Broker) Sent(x *network.Exchange) {
 // finish hands the answer to the connection, unless a fault rule wants it lost.
 func (r *Request) finish(a network.Answer) {
 	if r.outcome.Lose {
+		if held, ok := a.(network.Releaser); ok {
+			held.Release()
+		}
 		r.x.Fail(fmt.Errorf("fault rule: %s applied, response lost", r.Key))
 		return
 	}
