@@ -52,10 +52,6 @@ func (b *Broker) answerUnknownApiVersions(r *Request) {
 	r.Respond(resp)
 }
 
-// kraftVersion is the level of kraft.version that new clusters are formatted with. It is kept in the quorum's control
-// records, not in the image.
-const kraftVersion = 1
-
 // fillFeatures adds what the broker supports and what the cluster has finalised (KIP-584). Clients of version 3 cannot
 // stand a feature whose lowest level is 0, so those are left out for them.
 func (b *Broker) fillFeatures(r *Request, resp *message.ApiVersionsResponse) {
@@ -70,7 +66,10 @@ func (b *Broker) fillFeatures(r *Request, resp *message.ApiVersionsResponse) {
 	}
 	levels, epoch := b.Image().Features()
 	resp.FinalizedFeaturesEpoch = epoch
-	resp.FinalizedFeatures = []message.FinalizedFeatureKey{{Name: image.KRaftFeature, MaxVersionLevel: kraftVersion, MinVersionLevel: kraftVersion}}
+	if kraft := b.driver.KRaftVersion(); kraft > 0 { // the quorum keeps it in its control records, not in the image
+		resp.FinalizedFeatures = append(resp.FinalizedFeatures,
+			message.FinalizedFeatureKey{Name: image.KRaftFeature, MaxVersionLevel: kraft, MinVersionLevel: kraft})
+	}
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		resp.FinalizedFeatures = append(resp.FinalizedFeatures,
 			message.FinalizedFeatureKey{Name: name, MaxVersionLevel: levels[name], MinVersionLevel: levels[name]})

@@ -39,7 +39,7 @@ func handleProduce(b *Broker, r *Request) {
 			pr.Index, pr.BaseOffset = pd.Index, -1
 			if pd.Records == nil {
 				// Apache Kafka's handler fails on null records and the client never hears of it; so it is here.
-				b.neverAnswer(r, errors.New("Produce with null records"))
+				b.neverAnswer(r, errors.New("null records in Produce"))
 				return
 			}
 			code := refused
@@ -64,7 +64,7 @@ func handleProduce(b *Broker, r *Request) {
 	}
 	switch {
 	case req.Acks == 0 && failed != errcode.None:
-		r.Close(fmt.Errorf("Produce with acks=0 failed with %s, and closing is the only way to say so", failed.Name()))
+		r.Close(fmt.Errorf("acks=0 and %s: closing is the only way to tell the producer", failed.Name()))
 	case req.Acks == 0:
 		r.NoResponse()
 	default:
