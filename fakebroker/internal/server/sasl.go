@@ -21,10 +21,10 @@ const (
 	textNotAuthenticated = "Authentication failed: Invalid username or password"
 )
 
-// A refusal is why a login failed, in the words that the client gets: Apache Kafka's, without detail.
-type refusal string
+// A loginRefusal is why a login failed, in the words that the client gets: Apache Kafka's, without detail.
+type loginRefusal string
 
-func (r refusal) Error() string { return string(r) }
+func (r loginRefusal) Error() string { return string(r) }
 
 func handleSaslHandshake(b *Broker, r *Request) {
 	req := r.Body.(*message.SaslHandshakeRequest)
@@ -99,22 +99,22 @@ func (b *Broker) later(f func()) {
 func (b *Broker) plain(token []byte) (principal string, err error) {
 	parts := bytes.Split(token, []byte{0})
 	if len(parts) != 3 {
-		return "", refusal(fmt.Sprintf("Invalid SASL/PLAIN response: expected 3 tokens, got %d", len(parts)))
+		return "", loginRefusal(fmt.Sprintf("Invalid SASL/PLAIN response: expected 3 tokens, got %d", len(parts)))
 	}
 	authzID, user, password := string(parts[0]), string(parts[1]), parts[2]
 	switch {
 	case user == "":
-		return "", refusal("Authentication failed: username not specified")
+		return "", loginRefusal("Authentication failed: username not specified")
 	case len(password) == 0:
-		return "", refusal("Authentication failed: password not specified")
+		return "", loginRefusal("Authentication failed: password not specified")
 	}
 	want, known := b.opts.Users[user]
 	given, expected := sha256.Sum256(password), sha256.Sum256([]byte(want))
 	if subtle.ConstantTimeCompare(given[:], expected[:]) != 1 || !known {
-		return "", refusal(textNotAuthenticated)
+		return "", loginRefusal(textNotAuthenticated)
 	}
 	if authzID != "" && authzID != user {
-		return "", refusal("Authentication failed: Client requested an authorization id that is different from username")
+		return "", loginRefusal("Authentication failed: Client requested an authorization id that is different from username")
 	}
 	return "User:" + user, nil
 }
