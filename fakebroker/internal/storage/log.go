@@ -48,6 +48,7 @@ type Log struct {
 	doomed     []doomedFiles
 	released   bool // the files are closed
 
+	dooms     atomic.Int64 // len(doomed), for those who do not hold the slot
 	unflushed atomic.Int64 // records since the last flush, for flush.messages
 
 	// Of whoever holds the flushing slot.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -98,6 +99,7 @@ func (l *Log) deleteFirst(n int, now time.Time) error {
 		l.logger.Info("segment deleted", "partition", l.partition.String(), "base", s.base, "bytes", s.size.Load())
 	}
 	l.doomed = append(l.doomed, doomedFiles{due: millis(now) + l.config.Load().FileDeleteDelayMs, names: names})
+	l.dooms.Store(int64(len(l.doomed)))
 	return nil
 }
 
@@ -111,8 +113,21 @@ func (l *Log) removeDoomed(now time.Time, all bool) error {
 			}
 		}
 		l.doomed = l.doomed[1:]
+		l.dooms.Store(int64(len(l.doomed)))
 	}
 	return nil
+}
+
+// restless tells whether tick would have anything to do besides retention and
+// expiry. Most of a broker's logs are idle most of the time.
+func (l *Log) restless() bool {
+	if l.dooms.Load() > 0 {
+		return true
+	}
+	flushes := l.config.Load().FlushMs < math.MaxInt64
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.recoveryPoint < l.active().base || flushes && l.recoveryPoint < l.end
 }
 
 // tick does the timed work of one log: see Manager.Tick.

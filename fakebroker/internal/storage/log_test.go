@@ -338,6 +338,45 @@ func TestFailedFsyncEndsTheLog(t *testing.T) {
 	require.Zero(t, l.RecoveryPoint())
 }
 
+func TestReadErrorOfTheDiskEndsTheLog(t *testing.T) {
+	broken := errors.New("input/output error")
+	for _, ended := range []bool{true, false} {
+		fs := vfs.NewFault(vfs.NewMem())
+		l := openTest(t, fs, DefaultLogConfig())
+		appendOK(t, l, batchOf("a"))
+		fs.Set(func(op vfs.Op) error {
+			if op.Kind == vfs.OpRead && ended {
+				return broken
+			}
+			return nil
+		})
+		_, err := l.Read(0, 100, BoundLogEnd, true)
+		require.Equal(t, ended, errors.Is(err, broken))
+		require.Equal(t, ended, errors.Is(l.usable(), errcode.KafkaStorageError))
+	}
+}
+
+func TestDamagedBatchIsToldAndTheRestCanBeRead(t *testing.T) {
+	fs := vfs.NewMem()
+	cfg := DefaultLogConfig()
+	cfg.SegmentBytes = 100
+	l := openTest(t, fs, cfg)
+	for range 3 {
+		appendOK(t, l, batchOf("a"))
+	}
+	f, err := fs.Open(segmentFile("logs/orders-0", 1, logSuffix), vfs.ReadWrite)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte{9}, 16) // the magic
+	require.NoError(t, err)
+	_, err = l.Read(1, 100, BoundLogEnd, true)
+	require.ErrorIs(t, err, errcode.CorruptMessage)
+	for _, from := range []int64{0, 2} {
+		_, err = l.Read(from, 100, BoundLogEnd, true)
+		require.NoError(t, err)
+	}
+	appendOK(t, l, batchOf("b"))
+}
+
 // A slow disk holds up the writer of its partition, nobody else, and nothing
 // that holds a mutex: in a synctest bubble the clock can move.
 func TestSlowDiskHoldsUpWritersOnly(t *testing.T) {

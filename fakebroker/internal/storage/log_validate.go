@@ -105,7 +105,7 @@ func (v *validator) batch(batch []byte, out *validated) error {
 	if err != nil {
 		return err
 	}
-	if batch, err = v.recompress(batch, &h); err != nil {
+	if batch, err = v.recompress(batch, &h, found.Consecutive); err != nil {
 		return err
 	}
 	v.stamp(batch, &h, found.MaxTimestamp)
@@ -154,6 +154,9 @@ func (v *validator) header(batch []byte) (record.BatchHeader, error) {
 		return h, &Error{Code: errcode.CorruptMessage, Message: "append to " + v.partition.String(), Err: err}
 	}
 	if v.origin == FromClient {
+		if !h.Codec().Valid() {
+			return h, v.unreadable(fmt.Errorf("%s in attributes", h.Codec()))
+		}
 		if err := h.CheckProduced(); err != nil {
 			return h, &Error{Code: errcode.InvalidRecord, Message: "append to " + v.partition.String(), Err: err}
 		}
@@ -166,7 +169,7 @@ func (v *validator) records(batch []byte, h *record.BatchHeader) (record.Found, 
 	if v.origin == FromRaft || h.Control() {
 		return record.Found{Count: h.Count, MaxTimestamp: h.MaxTimestamp}, nil
 	}
-	checks := record.Checks{Keys: v.config.CleanupCompact, Consecutive: v.origin == FromClient}
+	checks := record.Checks{Keys: v.config.CleanupCompact}
 	if v.config.MessageTimestampType == CreateTime {
 		checks.MinTimestamp, checks.MaxTimestamp = v.timestampBounds()
 	}
@@ -175,7 +178,7 @@ func (v *validator) records(batch []byte, h *record.BatchHeader) (record.Found, 
 	case errors.Is(err, compress.ErrTooLarge):
 		return found, &Error{Code: errcode.MessageTooLarge, Message: "append to " + v.partition.String(), Err: err}
 	case errors.Is(err, compress.ErrCorrupt):
-		return found, &Error{Code: errcode.CorruptMessage, Message: "append to " + v.partition.String(), Err: err}
+		return found, v.unreadable(err)
 	case err != nil:
 		return found, &Error{Code: errcode.InvalidRecord, Message: "append to " + v.partition.String(), Err: err}
 	}
@@ -186,6 +189,12 @@ func (v *validator) records(batch []byte, h *record.BatchHeader) (record.Found, 
 		return found, v.recordErrors(batch, found.Errors)
 	}
 	return found, nil
+}
+
+// unreadable refuses records that no codec can unpack. Apache Kafka's codecs throw what it has no code for, so that a
+// producer hears UNKNOWN_SERVER_ERROR, with the log start: the same is said here.
+func (v *validator) unreadable(err error) error {
+	return &Error{Code: errcode.UnknownServerError, Message: "append to " + v.partition.String(), Err: err}
 }
 
 func (v *validator) readOptions() record.ReadOptions {
@@ -220,9 +229,15 @@ func (v *validator) stamp(batch []byte, h *record.BatchHeader, largest int64) {
 	}
 }
 
-// recompress brings the batch into the codec that compression.type demands.
-func (v *validator) recompress(batch []byte, h *record.BatchHeader) ([]byte, error) {
-	if v.config.CompressionType == CompressionProducer || h.Codec() == v.config.Compression || h.Control() || v.origin == FromRaft {
+// recompress brings the batch into the codec that compression.type demands. Where a codec is involved, offset deltas that
+// are not 0, 1, 2 ... are put right on the way, as Apache Kafka does for some old clients; in plain batches it lets them be.
+func (v *validator) recompress(batch []byte, h *record.BatchHeader, consecutive bool) ([]byte, error) {
+	codec, level := v.config.Compression, v.config.CompressionLevel
+	if v.config.CompressionType == CompressionProducer {
+		codec, level = h.Codec(), compress.DefaultLevel
+	}
+	fits := codec == h.Codec() && (consecutive || codec == compress.None)
+	if fits || h.Control() || v.origin == FromRaft {
 		return batch, nil
 	}
 	it, err := record.Open(batch, v.readOptions())
@@ -239,10 +254,10 @@ func (v *validator) recompress(batch []byte, h *record.BatchHeader) ([]byte, err
 		return nil, &Error{Code: errcode.InvalidRecord, Message: "append to " + v.partition.String(), Err: err}
 	}
 	stamp := record.Stamp{ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, BaseSequence: h.BaseSequence, Transactional: h.Transactional()}
-	if v.config.Compression == compress.None {
+	if codec == compress.None {
 		return b.Seal(stamp), nil
 	}
-	c, err := v.codecs.compressor(v.config.Compression, v.config.CompressionLevel)
+	c, err := v.codecs.compressor(codec, level)
 	if err != nil {
 		return nil, &Error{Code: errcode.InvalidConfig, Message: "compression.type of " + v.partition.Topic, Err: err}
 	}

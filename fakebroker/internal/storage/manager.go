@@ -62,6 +62,7 @@ type Manager struct {
 	mu     sync.Mutex // guards what follows, for memory work only
 	dirs   []*logDir
 	logs   map[TopicPartition]*Log
+	order  []*Log                           // logs by topic and partition; nil when that has to be found out again
 	making map[TopicPartition]chan struct{} // being created or deleted
 	doomed []doomedDir
 	closed bool
@@ -78,6 +79,10 @@ type logDir struct {
 	previousEpoch int64 // what it said
 	failed        error
 	count         int // logs in it
+
+	// written is what each checkpoint file holds, so that it is not written
+	// again for nothing. It belongs to whoever holds schedule.busy.
+	written map[string]string
 }
 
 // doomedDir is the renamed folder of a deleted log.
@@ -143,7 +148,7 @@ func (m *Manager) openDir(path string, now time.Time) (*logDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &logDir{path: path, lock: lock, previousEpoch: unknownBrokerEpoch}
+	d := &logDir{path: path, lock: lock, previousEpoch: unknownBrokerEpoch, written: make(map[string]string)}
 	if err := m.identify(d, now); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -263,10 +268,11 @@ func (m *Manager) Logs() iter.Seq[*Log] { return slices.Values(m.sorted()) }
 
 func (m *Manager) sorted() []*Log {
 	m.mu.Lock()
-	logs := slices.Collect(maps.Values(m.logs))
-	m.mu.Unlock()
-	slices.SortFunc(logs, func(a, b *Log) int { return comparePartitions(a.partition, b.partition) })
-	return logs
+	defer m.mu.Unlock()
+	if m.order == nil {
+		m.order = slices.SortedFunc(maps.Values(m.logs), func(a, b *Log) int { return comparePartitions(a.partition, b.partition) })
+	}
+	return m.order
 }
 
 // Create makes the log of a partition, in the log dir that has the fewest, or
@@ -295,7 +301,7 @@ func (m *Manager) Create(p TopicPartition, topicID wire.UUID, cfg LogConfig, now
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.logs[p] = l
+	m.logs[p], m.order = l, nil
 	d.count++
 	return l, nil
 }
@@ -387,6 +393,7 @@ func (m *Manager) Delete(p TopicPartition, now time.Time) error {
 	}
 	m.mu.Lock()
 	delete(m.logs, p)
+	m.order = nil
 	for _, d := range m.dirs {
 		if d.path == l.LogDir() {
 			d.count--

@@ -66,7 +66,7 @@ func (m *Manager) loadDir(d *logDir, config func(topic string) LogConfig, now ti
 			m.mu.Unlock()
 			return fmt.Errorf("%s is there twice, also in %s: one of them was left by a move, remove it", p, other.LogDir())
 		}
-		m.logs[p] = l
+		m.logs[p], m.order = l, nil
 		d.count++
 		m.mu.Unlock()
 	}

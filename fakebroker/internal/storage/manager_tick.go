@@ -72,6 +72,9 @@ func (m *Manager) Tick(now time.Time) {
 	flush, removal := s.flush.due(ms), s.removal.due(ms)
 	if retention || expire || flush || removal {
 		for l := range m.Logs() {
+			if !retention && !expire && !l.restless() {
+				continue
+			}
 			// A disk error has ended the log, and its dir, already; a log that
 			// was closed or deleted meanwhile is none of our business.
 			_ = l.tick(now, retention, expire, flush)
@@ -160,7 +163,16 @@ func (m *Manager) writeCheckpoint(d *logDir, logs []*Log, name string, offset fu
 			offsets[l.partition] = o
 		}
 	}
-	return vfs.WriteFileAtomic(m.opts.FS, filepath.Join(d.path, name), AppendOffsetCheckpoint(nil, offsets), true)
+	content := AppendOffsetCheckpoint(nil, offsets)
+	if d.written[name] == string(content) {
+		return nil
+	}
+	delete(d.written, name)
+	if err := vfs.WriteFileAtomic(m.opts.FS, filepath.Join(d.path, name), content, true); err != nil {
+		return err
+	}
+	d.written[name] = string(content)
+	return nil
 }
 
 func (l *Log) recoveryToCheck() (int64, bool)  { return l.RecoveryPoint(), true }

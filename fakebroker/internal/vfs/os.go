@@ -104,10 +104,9 @@ func (OSFS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Lock implements FS. The lock is taken as Java's FileChannel.tryLock takes
-// it (a POSIX record lock), so that a running Apache Kafka and we keep each
-// other out of a folder, and additionally as a BSD lock, because record locks
-// do not exclude a second holder in the same process.
+// Lock implements FS. The lock is one that Java's FileChannel.tryLock meets (a
+// POSIX record lock), so that a running Apache Kafka and we keep each other out
+// of a folder.
 func (OSFS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

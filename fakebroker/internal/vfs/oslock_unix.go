@@ -1,4 +1,4 @@
-//go:build unix && !solaris && !aix
+//go:build unix && !linux && !solaris && !aix
 
 package vfs
 
@@ -8,7 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile takes both locks of OSFS.Lock without waiting.
+// lockFile takes a record lock, for Apache Kafka, and a BSD lock, for another
+// holder in this process, without waiting. A weakness: an attempt to take a
+// lock that this process has makes it lose the record lock when it is closed.
 func lockFile(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return err
