@@ -16,7 +16,6 @@ import (
 var mechanisms = []string{"PLAIN"}
 
 const (
-	textLateHandshake    = "SaslHandshake request received after successful authentication"
 	textLateAuthenticate = "SaslAuthenticate request received after successful authentication"
 	textNotAuthenticated = "Authentication failed: Invalid username or password"
 )
