@@ -63,6 +63,8 @@ func TestBadBatchesAreRefusedWithKafkasCodes(t *testing.T) {
 	cfg.MessageTimestampBeforeMaxMs = 1000
 	compacted := cfg
 	compacted.CleanupCompact = true
+	bombs := cfg
+	bombs.MaxDecompressedMessageBytes = 4000
 	small := cfg
 	small.SegmentBytes = 100
 	patched := func(f func(b []byte)) []byte {
@@ -87,6 +89,9 @@ func TestBadBatchesAreRefusedWithKafkasCodes(t *testing.T) {
 		{"last offset delta", cfg, patched(func(b []byte) { b[26] = 9 }), errcode.InvalidRecord, 0, 0},
 		{"control batch", cfg, patched(func(b []byte) { b[22] |= record.AttrControl }), errcode.InvalidRecord, 0, 0},
 		{"producer without sequence", cfg, produced{values: []string{"a"}, id: 4, seq: -1}.bytes(), errcode.InvalidRecord, 0, 0},
+		{"codec 7", cfg, patched(func(b []byte) { b[22] |= 7 }), errcode.UnknownServerError, 0, 0},
+		{"not compressed at all", cfg, patched(func(b []byte) { b[22] |= 1 }), errcode.UnknownServerError, 0, 0},
+		{"too large decompressed", bombs, produced{values: []string{strings.Repeat("x", 5000)}, codec: compress.Lz4}.bytes(), errcode.InvalidRecord, 0, 0},
 		{"too large", cfg, batchOf(strings.Repeat("x", 2000)), errcode.MessageTooLarge, -1, 0},
 		{"larger than a segment", small, batchOf(strings.Repeat("x", 90)), errcode.RecordListTooLarge, -1, 0},
 		{"without key", compacted, produced{values: []string{"a", "b"}, noKey: true}.bytes(), errcode.InvalidRecord, 0, 2},

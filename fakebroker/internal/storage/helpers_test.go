@@ -38,15 +38,14 @@ func cleanly(o *LogOptions) { o.Clean = true }
 
 // produced describes a batch for tests; the zero value has no producer.
 type produced struct {
-	values    []string
-	at        time.Time // of the first record, one ms later for each other
-	id        int64     // producer id + 1, 0 none
-	epoch     int16
-	seq       int32
-	txn       bool
-	noKey     bool
-	codec     compress.Codec
-	timeDelta int64
+	values []string
+	at     time.Time // of the first record, one ms later for each other
+	id     int64     // producer id + 1, 0 none
+	epoch  int16
+	seq    int32
+	txn    bool
+	noKey  bool
+	codec  compress.Codec
 }
 
 func (p produced) bytes() []byte {

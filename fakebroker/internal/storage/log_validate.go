@@ -197,6 +197,12 @@ func (v *validator) unreadable(err error) error {
 	return &Error{Code: errcode.UnknownServerError, Message: "append to " + v.partition.String(), Err: err}
 }
 
+// undecodable refuses what no decompressor understands. Apache Kafka does not
+// expect that and answers UNKNOWN_SERVER_ERROR; so do we.
+func undecodable(p TopicPartition, err error) error {
+	return &Error{Code: errcode.UnknownServerError, Message: "append to " + p.String(), Err: err}
+}
+
 func (v *validator) readOptions() record.ReadOptions {
 	return record.ReadOptions{
 		Decompressor: v.codecs.decompressor,
