@@ -4,4 +4,5 @@
 //	produce     the README's producer
 //	consume     the README's consumer
 //	intests     the README's test with a broker inside
+//	synctest    tests in virtual time: a minute without a broker in no time
 package examples

@@ -10,10 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/ottla-kafka/ottla/producer"
 )
@@ -21,37 +17,39 @@ import (
 // longestLine is where a longer line is cut into several records, so that any file fits Kafka's default limit of 1 MiB.
 const longestLine = 512 << 10
 
-// input is the files to send, and what is known of them while they are sent.
+// input is the files to send, and what is known of them when they are sent.
 type input struct {
-	files  []string
-	bytes  int64
-	sums   map[string][sha256.Size]byte // written by records, read after the last acknowledgement
-	lines  int64
-	mu     sync.Mutex
-	failed error // the first record that Kafka did not take
+	files []string
+	bytes int64
+	lines int64
+	sums  map[string][sha256.Size]byte
+	err   error // of reading a file; records ends with it
 }
 
-// newInput takes the named files; without names, every file of the repository around the working folder.
+// newInput takes the named files and folders; without names, every file of the repository around the working folder.
 func newInput(names []string) (*input, error) {
 	in := &input{sums: map[string][sha256.Size]byte{}}
-	roots := names
-	if len(roots) == 0 {
+	if len(names) == 0 {
 		root, err := repository()
 		if err != nil {
 			return nil, err
 		}
-		roots = []string{root}
+		names = []string{root}
 	}
-	for _, root := range roots {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				if err == nil && d.Name() == ".git" {
-					return fs.SkipDir
-				}
+	seen := map[string]bool{}
+	for _, name := range names {
+		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
 				return err
+			case d.IsDir() && d.Name() == ".git":
+				return fs.SkipDir
+			case !d.Type().IsRegular() || seen[path]:
+				return nil
 			}
 			info, err := d.Info()
 			if err == nil && info.Size() > 0 { // an empty file has no lines to send
+				seen[path] = true
 				in.files, in.bytes = append(in.files, path), in.bytes+info.Size()
 			}
 			return err
@@ -61,7 +59,7 @@ func newInput(names []string) (*input, error) {
 		}
 	}
 	if len(in.files) == 0 {
-		return nil, fmt.Errorf("no files in %v", roots)
+		return nil, fmt.Errorf("nothing to send in %v", names)
 	}
 	return in, nil
 }
@@ -80,37 +78,41 @@ func repository() (string, error) {
 	return "", err
 }
 
-// records yields each line, its end included, as a record keyed by its file: one file is one partition, so its lines
-// stay in order.
-func (in *input) records(topic string) iter.Seq2[producer.Record, error] {
-	return func(yield func(producer.Record, error) bool) {
+// records yields each line, its end included, as a record keyed by its file: the lines of a file are in one partition,
+// so they stay in order.
+func (in *input) records(topic string) iter.Seq[producer.Record] {
+	return func(yield func(producer.Record) bool) {
+		bar := newProgress("sending", in.bytes)
+		defer bar.done()
 		for _, name := range in.files {
-			if err := in.fileRecords(topic, name, yield); err != nil {
-				if err != errStopped {
-					yield(producer.Record{}, err)
-				}
+			more := true
+			in.err = in.eachLine(name, func(line []byte) bool {
+				bar.add(len(line))
+				more = yield(producer.Record{Topic: topic, Key: []byte(name), Value: line}) // the producer copies
+				return more
+			})
+			if in.err != nil || !more {
 				return
 			}
 		}
 	}
 }
 
-var errStopped = errors.New("stopped")
-
-func (in *input) fileRecords(topic, name string, yield func(producer.Record, error) bool) error {
+// eachLine reads a file and takes its sum.
+func (in *input) eachLine(name string, yield func(line []byte) bool) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	sum, r := sha256.New(), bufio.NewReaderSize(f, longestLine)
-	for key := []byte(name); ; {
+	for {
 		line, err := r.ReadSlice('\n')
 		if len(line) > 0 {
 			sum.Write(line)
 			in.lines++
-			if !yield(producer.Record{Topic: topic, Key: key, Value: line}, nil) { // Submit copies; line may change after it
-				return errStopped
+			if !yield(line) {
+				return nil
 			}
 		}
 		if err == io.EOF {
@@ -123,114 +125,79 @@ func (in *input) fileRecords(topic, name string, yield func(producer.Record, err
 	}
 }
 
-// acknowledged is called once for each record.
-func (in *input) acknowledged(_ producer.Ack, err error) {
-	if err != nil {
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		if in.failed == nil {
-			in.failed = err
-		}
-	}
-}
-
-func (in *input) failure() error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.failed
-}
-
-// output rebuilds the files in a folder of its own.
+// output rebuilds the files in a folder of its own. Files follow each other in a partition, so one is open for each.
 type output struct {
 	dir   string
 	lines int64
-	files map[string]*rebuilt
+	paths map[string]string // of the rebuilt files, by name
+	open  map[int32]*rebuilt
+	bar   *progress
 }
 
+// rebuilt is a file that is being written.
 type rebuilt struct {
+	name string
 	file *os.File
 	w    *bufio.Writer
 }
 
-func newOutput() (*output, error) {
+func newOutput(bytes int64) (*output, error) {
 	dir, err := os.MkdirTemp("", "quickstart-")
-	return &output{dir: dir, files: map[string]*rebuilt{}}, err
+	return &output{dir: dir, paths: map[string]string{}, open: map[int32]*rebuilt{}, bar: newProgress("reading", bytes)}, err
 }
 
-func (o *output) remove() { os.RemoveAll(o.dir) }
+func (o *output) remove() error { o.bar.done(); return os.RemoveAll(o.dir) }
 
 // write appends one record to its file.
-func (o *output) write(name string, line []byte) error {
-	f := o.files[name]
-	if f == nil {
-		file, err := os.Create(filepath.Join(o.dir, fmt.Sprint(len(o.files))))
+func (o *output) write(partition int32, name string, line []byte) error {
+	f := o.open[partition]
+	if f == nil || f.name != name {
+		if err := f.close(); err != nil {
+			return err
+		}
+		if o.paths[name] == "" {
+			o.paths[name] = filepath.Join(o.dir, fmt.Sprint(len(o.paths)))
+		}
+		file, err := os.OpenFile(o.paths[name], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
-		f = &rebuilt{file: file, w: bufio.NewWriter(file)}
-		o.files[name] = f
+		f = &rebuilt{name, file, bufio.NewWriterSize(file, 64<<10)}
+		o.open[partition] = f
 	}
 	o.lines++
+	o.bar.add(len(line))
 	_, err := f.w.Write(line)
 	return err
 }
 
-// identical counts the files whose rebuilt bytes have the SHA-256 of the ones that were sent.
+func (f *rebuilt) close() error {
+	if f == nil {
+		return nil
+	}
+	return errors.Join(f.w.Flush(), f.file.Close())
+}
+
+// identical counts the files whose rebuilt bytes, as they are on disk, have the SHA-256 of what was sent.
 func (o *output) identical(in *input) (same int) {
+	for _, f := range o.open {
+		f.close() // what it could not write shows in the sum
+	}
 	for _, name := range in.files {
-		if f := o.files[name]; f != nil && f.rehash() == in.sums[name] {
+		if sum, err := sumOf(o.paths[name]); err == nil && sum == in.sums[name] {
 			same++
 		}
 	}
 	return same
 }
 
-// rehash reads the rebuilt file again from its start, so that what is compared is what is on disk.
-func (f *rebuilt) rehash() (sum [sha256.Size]byte) {
-	defer f.file.Close()
-	if f.w.Flush() != nil {
-		return sum
+func sumOf(path string) (sum [sha256.Size]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return sum, err
 	}
-	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
-		return sum
-	}
+	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f.file); err != nil {
-		return sum
-	}
-	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// progress is a bar on a terminal and silent elsewhere but for a line each 10 seconds.
-type progress struct {
-	what string
-	bar  *progressbar.ProgressBar
-	next time.Time
-	seen int64
-	all  int64
-}
-
-func newProgress(what string, total int64) *progress {
-	p := &progress{what: what, all: total, next: time.Now().Add(10 * time.Second)}
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowBytes(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(what))
-	}
-	return p
-}
-
-func (p *progress) add(n int) {
-	p.seen += int64(n)
-	if p.bar != nil {
-		p.bar.Add(n)
-	} else if now := time.Now(); now.After(p.next) {
-		p.next = now.Add(10 * time.Second)
-		fmt.Fprintf(os.Stderr, "%s %d of %d MB\n", p.what, p.seen>>20, p.all>>20)
-	}
-}
-
-func (p *progress) done() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
+	_, err = io.Copy(h, f)
+	return [sha256.Size]byte(h.Sum(nil)), err
 }

@@ -3,24 +3,23 @@
 // read and their SHA-256 sums compared.
 //
 //	go run ./examples/quickstart                            the repository's own files, through an embedded broker
-//	go run ./examples/quickstart FILE...                    files of yours
+//	go run ./examples/quickstart FILE...                    files of yours, and those in folders of yours
 //	go run ./examples/quickstart -bootstrap localhost:9092  through a real cluster
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"github.com/ottla-kafka/ottla/admin"
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
-	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/producer"
 	"github.com/ottla-kafka/ottla/wire/compress"
 )
@@ -36,17 +35,17 @@ func main() {
 	}
 }
 
-// run sends the files, reads them back and prints the verdict; an error means that something failed or differs.
+// run sends the files, reads them back and prints the verdict. An error means that something failed or differs.
 func run(ctx context.Context, w io.Writer, bootstrap string, names []string) error {
 	in, err := newInput(names)
 	if err != nil {
 		return err
 	}
-	brokers, closeBrokers, err := cluster(bootstrap, in.bytes)
+	brokers, stop, err := cluster(bootstrap, in.bytes)
 	if err != nil {
 		return err
 	}
-	defer closeBrokers()
+	defer stop()
 	cl, err := client.New(brokers, client.ClientID("quickstart"))
 	if err != nil {
 		return err
@@ -70,33 +69,11 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 	}
 	defer out.remove()
 	same := out.identical(in)
-	rate := float64(in.bytes) / 1e6 / time.Since(start).Seconds()
-	fmt.Fprintf(w, "in %d · out %d · files identical %d/%d · %.0f MB/s\n", in.lines, out.lines, same, len(in.files), rate)
+	fmt.Fprintf(w, "in %d · out %d · files identical %d/%d · %s\n", in.lines, out.lines, same, len(in.files), rate(in.bytes, time.Since(start)))
 	if same != len(in.files) || out.lines != in.lines {
-		return fmt.Errorf("%d of %d files differ", len(in.files)-same, len(in.files))
+		return fmt.Errorf("%d of %d files differ, %d lines sent, %d read", len(in.files)-same, len(in.files), in.lines, out.lines)
 	}
 	return nil
-}
-
-// cluster gives the client its brokers: the ones named, or a broker of our own, in memory or, for large input, on disk.
-func cluster(bootstrap string, bytes int64) (client.Option, func(), error) {
-	if bootstrap != "" {
-		return client.Seeds(strings.Split(bootstrap, ",")...), func() {}, nil
-	}
-	var opts []fakebroker.Option
-	remove := func() {}
-	if bytes > 64<<20 {
-		dir, err := os.MkdirTemp("", "quickstart-broker-")
-		if err != nil {
-			return nil, nil, err
-		}
-		opts, remove = append(opts, fakebroker.Dir(dir)), func() { os.RemoveAll(dir) }
-	}
-	k, err := fakebroker.New(opts...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return client.Cluster(k), func() { k.Close(context.Background()); remove() }, nil
 }
 
 // send produces every line and returns when all of them are acknowledged.
@@ -106,47 +83,35 @@ func send(ctx context.Context, cl *client.Client, topic string, in *input) error
 		return err
 	}
 	defer p.Close(ctx)
-	bar := newProgress("sent", in.bytes)
-	defer bar.done()
-	for rec, err := range in.records(topic) {
-		if err != nil {
-			return err
-		}
-		if err := p.Submit(ctx, rec, in.acknowledged); err != nil {
-			return err
-		}
-		bar.add(len(rec.Value))
-	}
-	if err := p.Flush(ctx); err != nil { // waits for the last acknowledgement
-		return err
-	}
-	return in.failure()
+	_, err = p.SendAll(ctx, in.records(topic))
+	return errors.Join(in.err, err)
 }
 
-// receive reads as many records as were sent.
+// receive reads everything that is in the topic, be it more or less than was sent.
 func receive(ctx context.Context, cl *client.Client, topic string, in *input) (*output, error) {
-	out, err := newOutput()
-	if err != nil {
-		return nil, err
-	}
 	c, err := consumer.New(cl, consumer.Assign(topic, 0, 1, 2, 3, 4, 5), consumer.StartAt(consumer.Earliest))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close(ctx)
-	bar := newProgress("read back", in.bytes)
-	defer bar.done()
+	left, err := stored(ctx, c) // how many records that is
+	if err != nil {
+		return nil, err
+	}
+	out, err := newOutput(in.bytes)
+	if err != nil {
+		return nil, err
+	}
 	for rec, err := range c.Records(ctx) {
 		if err == nil {
-			err = out.write(string(rec.Key), rec.Value)
+			err = out.write(rec.Partition, string(rec.Key), rec.Value)
 		}
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, out.remove())
 		}
-		bar.add(len(rec.Value))
-		if out.lines == in.lines {
+		if left--; left == 0 {
 			break
 		}
 	}
-	return out, ctx.Err()
+	return out, nil
 }

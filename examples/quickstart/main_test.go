@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var verdict = regexp.MustCompile(`^in (\d+) · out (\d+) · files identical (\d+)/(\d+) · \d+ MB/s\n$`)
+var verdict = regexp.MustCompile(`^in (\d+) · out (\d+) · files identical (\d+)/(\d+) · [0-9.]+ MB/s\n$`)
 
 func runOn(t *testing.T, files ...string) []string {
 	t.Helper()
@@ -43,6 +44,41 @@ func TestOddFilesComeBackIdentical(t *testing.T) {
 	}
 	m := runOn(t, dir)
 	require.Equal(t, "5", m[3], "an empty file has nothing to send")
+}
+
+// A file is only identical if every byte is.
+func TestDifferencesAreFound(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte("one\ntwo\n"), 0o600))
+	for _, lines := range [][]string{{"one\n", "two\n"}, {"two\n", "one\n"}, {"one\n"}, {"one\n", "two\n", "two\n"}, {"one\n", "twO\n"}, nil} {
+		in, err := newInput([]string{name, name})
+		require.NoError(t, err)
+		require.Len(t, in.files, 1, "named twice, sent once")
+		for range in.records("topic") {
+		}
+		out, err := newOutput(in.bytes)
+		require.NoError(t, err)
+		for _, line := range lines {
+			require.NoError(t, out.write(0, name, []byte(line)))
+		}
+		require.Equal(t, strings.Join(lines, "") == "one\ntwo\n", out.identical(in) == 1)
+		require.NoError(t, out.remove())
+	}
+}
+
+// The program exits with 1 when something is wrong, and with 0 when all is well.
+func TestExitCodeTells(t *testing.T) {
+	if os.Getenv("QUICKSTART_MAIN") != "" {
+		os.Args = append(os.Args[:1], os.Getenv("QUICKSTART_MAIN"))
+		main()
+		return
+	}
+	for file, want := range map[string]int{"main.go": 0, "no-such-file": 1} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestExitCodeTells$")
+		cmd.Env = append(os.Environ(), "QUICKSTART_MAIN="+file)
+		cmd.Run()
+		require.Equal(t, want, cmd.ProcessState.ExitCode(), file)
+	}
 }
 
 func TestMissingFileIsAnError(t *testing.T) {
