@@ -25,6 +25,7 @@ func handleProduce(b *Broker, r *Request) {
 	resp.ThrottleTimeMs, resp.NodeEndpoints = 0, nil
 	resp.Responses = resized(resp.Responses, len(req.TopicData))
 	refused := b.refusesTransactional(req)
+	now := time.Now()
 	var waits []produceWait
 	failed := errcode.None
 	for i := range req.TopicData {
@@ -51,7 +52,7 @@ func handleProduce(b *Broker, r *Request) {
 			}
 			if code == errcode.None {
 				var w produceWait
-				w, code = b.producePartition(r, req.Acks, t, pd, pr)
+				w, code = b.producePartition(r, req.Acks, now, t, pd, pr)
 				if code == errcode.None && req.Acks == -1 {
 					waits = append(waits, w)
 				}
@@ -115,7 +116,7 @@ func (b *Broker) produceTopic(r *Request, td *message.TopicProduceData) (*topic,
 }
 
 // producePartition appends to one partition and fills in its answer but for the error code.
-func (b *Broker) producePartition(r *Request, acks int16, t *topic, pd *message.PartitionProduceData, pr *message.PartitionProduceResponse) (produceWait, errcode.Code) {
+func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topic, pd *message.PartitionProduceData, pr *message.PartitionProduceResponse) (produceWait, errcode.Code) {
 	if t.partition(pd.Index) == nil {
 		return produceWait{}, errcode.UnknownTopicOrPartition
 	}
@@ -141,7 +142,7 @@ func (b *Broker) producePartition(r *Request, acks int16, t *topic, pd *message.
 	if acks == -1 && state.inSync < p.minInSync(state) {
 		return produceWait{}, errcode.NotEnoughReplicas
 	}
-	info, err := p.log.AppendAsLeader(pd.Records, state.leaderEpoch, storage.FromClient, time.Now())
+	info, err := p.log.AppendAsLeader(pd.Records, state.leaderEpoch, storage.FromClient, now)
 	pr.LogStartOffset = info.LogStartOffset
 	if err != nil {
 		return produceWait{}, b.refuseBatch(t, pr, err)
