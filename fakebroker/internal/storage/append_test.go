@@ -194,6 +194,24 @@ func TestTopicsCodecReplacesTheProducers(t *testing.T) {
 	}
 }
 
+func TestRecordOfACompressedBatchHasALimitOfItsOwn(t *testing.T) {
+	cfg := DefaultLogConfig()
+	cfg.MaxDecompressedMessageBytes = 1000
+	send := func(codec compress.Codec, sizes ...int) error {
+		var p produced
+		for _, n := range sizes {
+			p.values = append(p.values, strings.Repeat("x", n))
+		}
+		p.codec, p.noKey = codec, true
+		_, err := openTest(t, vfs.NewMem(), cfg).AppendAsLeader(p.bytes(), 0, FromClient, t0)
+		return err
+	}
+	// A record has 7 bytes besides a value of this size: the real broker's words.
+	require.NoError(t, send(compress.Lz4, 993, 993, 993))
+	require.EqualError(t, send(compress.Lz4, 994), "INVALID_RECORD: Invalid record size: 1001 exceeds the configured maximum record size of 1000.")
+	require.NoError(t, send(compress.None, 5000))
+}
+
 func TestBatchTooLargeAfterRecompressionIsRefused(t *testing.T) {
 	cfg := DefaultLogConfig()
 	cfg.CompressionType, cfg.Compression, cfg.MaxMessageBytes = CompressionFixed, compress.None, 1000

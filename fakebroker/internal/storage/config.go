@@ -23,7 +23,7 @@ type LogConfig struct {
 	FileDeleteDelayMs  int64 // file.delete.delay.ms: a deleted segment's files stay so long
 
 	MaxMessageBytes             int32 // max.message.bytes: of one batch, compressed
-	MaxDecompressedMessageBytes int32 // max.decompressed.message.bytes: of one batch, uncompressed
+	MaxDecompressedMessageBytes int32 // max.decompressed.message.bytes: of one record of a compressed batch
 	MessageTimestampType        TimestampType
 	MessageTimestampBeforeMaxMs int64 // message.timestamp.before.max.ms
 	MessageTimestampAfterMaxMs  int64 // message.timestamp.after.max.ms

@@ -26,7 +26,7 @@
 //   - manager.go, manager_load.go, manager_tick.go   Manager: log dirs, all logs, timed work
 //   - log.go            Log: what readers see, slots of writer and flusher
 //   - log_open.go, log_recover.go   opening, after a clean stop and after none
-//   - log_validate.go   what a leader accepts from a client (pure)
+//   - log_validate.go, log_validate_records.go   what a leader accepts from a client (pure)
 //   - log_append.go, log_roll.go    the one place where a log grows
 //   - log_read.go, log_search.go    reads by offset, searches by time
 //   - log_flush.go, log_retention.go, log_truncate.go

@@ -3,8 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire/compress"
@@ -165,61 +163,21 @@ func (v *validator) header(batch []byte) (record.BatchHeader, error) {
 }
 
 // records checks every record of a batch: format, keys and timestamps.
-func (v *validator) records(batch []byte, h *record.BatchHeader) (record.Found, error) {
-	if v.origin == FromRaft || h.Control() {
-		return record.Found{Count: h.Count, MaxTimestamp: h.MaxTimestamp}, nil
-	}
-	checks := record.Checks{Keys: v.config.CleanupCompact}
-	if v.config.MessageTimestampType == CreateTime {
-		checks.MinTimestamp, checks.MaxTimestamp = v.timestampBounds()
-	}
-	found, err := record.CheckRecords(batch, v.readOptions(), checks)
-	switch {
-	case errors.Is(err, compress.ErrTooLarge):
-		return found, &Error{Code: errcode.MessageTooLarge, Message: "append to " + v.partition.String(), Err: err}
-	case errors.Is(err, compress.ErrCorrupt):
-		return found, v.unreadable(err)
-	case err != nil:
-		return found, &Error{Code: errcode.InvalidRecord, Message: "append to " + v.partition.String(), Err: err}
-	}
-	if h.LogAppendTime() && v.config.MessageTimestampType == LogAppendTime {
-		return found, v.stampedByProducer(h)
-	}
-	if len(found.Errors) > 0 {
-		return found, v.recordErrors(batch, found.Errors)
-	}
-	return found, nil
-}
-
 // unreadable refuses records that no codec can unpack. Apache Kafka's codecs throw what it has no code for, so that a
 // producer hears UNKNOWN_SERVER_ERROR, with the log start: the same is said here.
-func (v *validator) unreadable(err error) error {
-	return &Error{Code: errcode.UnknownServerError, Message: "append to " + v.partition.String(), Err: err}
-}
-
-// undecodable refuses what no decompressor understands. Apache Kafka does not
-// expect that and answers UNKNOWN_SERVER_ERROR; so do we.
-func undecodable(p TopicPartition, err error) error {
-	return &Error{Code: errcode.UnknownServerError, Message: "append to " + p.String(), Err: err}
-}
-
+// sizes refuses a compressed batch with a record that is larger than
+// max.decompressed.message.bytes, which Kafka does not ask of others.
+// recordSize returns the size of a record as its length field gives it.
+// varintSize returns the length of a zig-zag varint.
 func (v *validator) readOptions() record.ReadOptions {
 	return record.ReadOptions{
 		Decompressor: v.codecs.decompressor,
-		Limit:        min(int(v.config.MaxDecompressedMessageBytes), compress.BrokerLimit),
+		Limit:        compress.BrokerLimit,
 		SkipCRC:      true,
 	}
 }
 
 // timestampBounds are message.timestamp.before.max.ms and .after.max.ms around now.
-func (v *validator) timestampBounds() (lowest, highest int64) {
-	lowest = v.now - v.config.MessageTimestampBeforeMaxMs // no overflow: both are >= 0
-	if highest = v.now + v.config.MessageTimestampAfterMaxMs; highest < v.now {
-		highest = math.MaxInt64
-	}
-	return lowest, highest
-}
-
 // stamp writes into the batch what the broker decides: its own time, or the
 // largest timestamp that is really there. The checksum is computed anew only
 // if something changes.
@@ -235,15 +193,17 @@ func (v *validator) stamp(batch []byte, h *record.BatchHeader, largest int64) {
 	}
 }
 
-// recompress brings the batch into the codec that compression.type demands. Where a codec is involved, offset deltas that
-// are not 0, 1, 2 ... are put right on the way, as Apache Kafka does for some old clients; in plain batches it lets them be.
+// recompress brings the batch into the codec that compression.type demands, and with it offset deltas that leave gaps into
+// 0, 1, 2 ... As in Apache Kafka, gaps stay in a plain batch, and in a batch that is in the right codec already they are
+// something it has no code for.
 func (v *validator) recompress(batch []byte, h *record.BatchHeader, consecutive bool) ([]byte, error) {
-	codec, level := v.config.Compression, v.config.CompressionLevel
-	if v.config.CompressionType == CompressionProducer {
-		codec, level = h.Codec(), compress.DefaultLevel
+	if h.Control() || v.origin == FromRaft {
+		return batch, nil
 	}
-	fits := codec == h.Codec() && (consecutive || codec == compress.None)
-	if fits || h.Control() || v.origin == FromRaft {
+	if v.config.CompressionType == CompressionProducer || h.Codec() == v.config.Compression {
+		if h.Codec() != compress.None && !consecutive {
+			return nil, v.unreadable(errors.New("offset deltas are not 0, 1, 2 ..."))
+		}
 		return batch, nil
 	}
 	it, err := record.Open(batch, v.readOptions())
@@ -260,10 +220,10 @@ func (v *validator) recompress(batch []byte, h *record.BatchHeader, consecutive 
 		return nil, &Error{Code: errcode.InvalidRecord, Message: "append to " + v.partition.String(), Err: err}
 	}
 	stamp := record.Stamp{ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, BaseSequence: h.BaseSequence, Transactional: h.Transactional()}
-	if codec == compress.None {
+	if v.config.Compression == compress.None {
 		return b.Seal(stamp), nil
 	}
-	c, err := v.codecs.compressor(codec, level)
+	c, err := v.codecs.compressor(v.config.Compression, v.config.CompressionLevel)
 	if err != nil {
 		return nil, &Error{Code: errcode.InvalidConfig, Message: "compression.type of " + v.partition.Topic, Err: err}
 	}
@@ -271,66 +231,9 @@ func (v *validator) recompress(batch []byte, h *record.BatchHeader, consecutive 
 }
 
 // stampedByProducer refuses a batch that says it has the broker's time.
-func (v *validator) stampedByProducer(h *record.BatchHeader) error {
-	errs := make([]RecordError, 0, min(h.Count, 100))
-	for i := range cap(errs) {
-		errs = append(errs, RecordError{BatchIndex: int32(i),
-			Message: "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."})
-	}
-	return refuseRecords(errs, true)
-}
-
 // recordErrors turns what CheckRecords found into Kafka's words (KIP-467).
-func (v *validator) recordErrors(batch []byte, found []*record.RecordError) error {
-	faulty := v.faulty(batch, found)
-	errs := make([]RecordError, len(found))
-	anyTime := false
-	for i, e := range found {
-		errs[i].BatchIndex = e.Index
-		r := faulty[e.Index]
-		switch {
-		case errors.Is(e.Err, record.ErrTimestamp):
-			anyTime = true
-			errs[i].Message = fmt.Sprintf("Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
-				r.Timestamp, r.Offset, v.now-v.config.MessageTimestampBeforeMaxMs, v.now+v.config.MessageTimestampAfterMaxMs)
-		case v.config.CleanupCompact && r.Key == nil:
-			errs[i].Message = "Compacted topic cannot accept message without key in topic partition " + v.partition.String()
-		default:
-			errs[i].Message = e.Err.Error()
-		}
-	}
-	return refuseRecords(errs, anyTime)
-}
-
 // faulty reads the records that are at fault once more, for what to say about
 // them. The batch opened before, so it opens again.
-func (v *validator) faulty(batch []byte, found []*record.RecordError) map[int32]record.Record {
-	records := make(map[int32]record.Record, len(found))
-	it, _ := record.Open(batch, v.readOptions())
-	index, next := int32(0), 0
-	for r := range it.All() {
-		if next < len(found) && found[next].Index == index {
-			records[index] = r
-			next++
-		}
-		index++
-	}
-	return records
-}
-
-func refuseRecords(errs []RecordError, anyTime bool) error {
-	if anyTime {
-		return &Error{Code: errcode.InvalidTimestamp, Message: "One or more records have been rejected due to invalid timestamp", Records: errs}
-	}
-	shown := make([]string, 0, 3)
-	for _, e := range errs[:min(3, len(errs))] {
-		shown = append(shown, fmt.Sprintf("RecordError(batchIndex=%d, message='%s')", e.BatchIndex, e.Message))
-	}
-	return &Error{Code: errcode.InvalidRecord, Records: errs, Message: fmt.Sprintf(
-		"One or more records have been rejected due to %d record errors in total, and only showing the first three errors at most: [%s]",
-		len(errs), strings.Join(shown, ", "))}
-}
-
 func newValidator(l *Log, origin Origin, epoch int32, now time.Time) *validator {
 	return &validator{partition: l.partition, config: l.config.Load(), codecs: l.codecs, origin: origin, epoch: epoch, now: millis(now)}
 }
