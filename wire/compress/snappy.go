@@ -56,8 +56,9 @@ func appendSnappy(dst, src []byte, b bound) ([]byte, error) {
 	if len(src) < xerialHeaderLen || string(src[:len(xerialMagic)]) != xerialMagic {
 		return appendSnappyBlock(dst, len(dst), src, b)
 	}
-	if v := binary.BigEndian.Uint32(src[12:]); v > xerialVersion {
-		return dst, corruptf(Snappy, "stream needs version %d of the format, this is %d", v, xerialVersion)
+	// As in Java: what the writer says about compatible readers is not looked at.
+	if v := int32(binary.BigEndian.Uint32(src[8:])); v < xerialVersion {
+		return dst, corruptf(Snappy, "version %d of the stream format, %d is the lowest there is", v, xerialVersion)
 	}
 	out := dst
 	rest := src[xerialHeaderLen:]

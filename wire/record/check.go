@@ -23,6 +23,7 @@ type Found struct {
 	FirstOffset     int64
 	LastOffset      int64
 	LastOffsetDelta int32
+	Consecutive     bool // offset deltas are 0, 1, 2 ... (gaps are no error unless Checks says so)
 	// Errors are the records that failed Checks (the first hundred): ErrInvalid or ErrTimestamp. Kafka answers a batch
 	// with such records as a whole with the error and lists them in record_errors.
 	Errors []*RecordError
@@ -59,8 +60,12 @@ func (f *Found) walk(it *Iterator, err error, c Checks) error {
 	}
 	f.Bytes = len(it.data)
 	times := c.MinTimestamp != 0 || c.MaxTimestamp != 0
+	f.Consecutive = true
 	var r Record
 	for it.Into(&r) {
+		if r.Offset != it.header.BaseOffset+int64(f.Count) {
+			f.Consecutive = false
+		}
 		if f.Count == 0 {
 			f.FirstOffset = r.Offset
 		}

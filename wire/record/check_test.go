@@ -48,6 +48,12 @@ func TestGapsAreNotConsecutive(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, f.Errors, 1)
 	require.ErrorContains(t, f.Errors[0], "not consecutive")
+	require.False(t, f.Consecutive)
+
+	f, err = record.CheckRecords(b.Seal(record.NoProducer()), record.ReadOptions{}, record.Checks{})
+	require.NoError(t, err)
+	require.Empty(t, f.Errors, "said, but no error unless it is asked for")
+	require.False(t, f.Consecutive)
 }
 
 func TestRecordErrorsAreBounded(t *testing.T) {
