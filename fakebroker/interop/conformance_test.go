@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,7 @@ var scenarios = map[string]func(*conversation){
 	"timestamps out of bounds":            timestampBounds,
 	"compacted topics need keys":          compactedKeys,
 	"message sizes":                       messageSizes,
+	"offset deltas with gaps":             offsetGaps,
 	"min.insync.replicas beyond replicas": minInsync,
 	"versions that do not exist":          absentVersions,
 }
@@ -149,11 +151,94 @@ func produceRefused(c *conversation) {
 	try("no records", header(func(h *record.BatchHeader) { h.Count = 0 }))
 	try("negative count", header(func(h *record.BatchHeader) { h.Count = -1 }))
 	try("control batch", header(func(h *record.BatchHeader) { h.Attributes |= record.AttrControl }))
-	try("codec 7", header(func(h *record.BatchHeader) { h.Attributes |= 7 }))
-	try("gzip that is none", header(func(h *record.BatchHeader) { h.Attributes |= 1 }))
+	for codec := int16(1); codec <= 7; codec++ {
+		try(fmt.Sprintf("codec %d that is none", codec), header(func(h *record.BatchHeader) { h.Attributes |= codec }))
+	}
+	for codec := compress.Gzip; codec <= compress.Zstd; codec++ {
+		whole := func([]byte) []byte {
+			return batch{records: values("first", "second", strings.Repeat("third ", 100)), codec: codec}.bytes(c.t)
+		}
+		for _, n := range []int{1, 5, 20} {
+			try(fmt.Sprintf("%v without its last %d bytes", codec, n), func(b []byte) []byte {
+				b = whole(b)
+				return header(func(h *record.BatchHeader) { h.Length -= int32(n) })(b[:len(b)-n])
+			})
+		}
+		for _, at := range []int{61, 63, 66, 70, 75, 80} {
+			try(fmt.Sprintf("%v with another byte at %d", codec, at), func(b []byte) []byte {
+				b = whole(b)
+				b[at] ^= 0x55
+				return header(func(*record.BatchHeader) {})(b)
+			})
+		}
+		try(fmt.Sprint(codec, " with a count too large"), func(b []byte) []byte {
+			return header(func(h *record.BatchHeader) { h.Count, h.LastOffsetDelta = 4, 3 })(whole(b))
+		})
+		try(fmt.Sprint(codec, " with a count too small"), func(b []byte) []byte {
+			return header(func(h *record.BatchHeader) { h.Count, h.LastOffsetDelta = 2, 1 })(whole(b))
+		})
+	}
+	for at := 61; at < 80; at++ {
+		try(fmt.Sprint("another byte at ", at), func(b []byte) []byte {
+			b[at] ^= 0x55
+			return header(func(*record.BatchHeader) {})(b)
+		})
+	}
 	try("producer without sequence", header(func(h *record.BatchHeader) { h.ProducerID, h.ProducerEpoch, h.BaseSequence = 4, 0, -1 }))
 	try("log append time from a client", header(func(h *record.BatchHeader) { h.Attributes |= record.AttrLogAppendTime }))
 	c.ask("what was kept", 12, c.fetchRequest(12, part("cf-refused", 0, 0)))
+}
+
+// offsetGaps sends records whose offset deltas leave gaps: as they are, in every codec, and to topics that change the codec.
+func offsetGaps(c *conversation) {
+	for _, kind := range []string{"producer", "uncompressed", "lz4"} {
+		topic := "cf-gaps-" + kind
+		c.create(topic, 1, "compression.type", kind)
+		for codec := compress.None; codec <= compress.Zstd; codec++ {
+			for _, deltas := range [][]int32{{0, 2}, {1, 5, 6}, {3}} {
+				builder := record.NewBuilder(nil)
+				for _, delta := range deltas {
+					builder.AppendAt(delta, 0, epoch+int64(delta), nil, fmt.Append(nil, "delta ", delta), nil)
+				}
+				b := sealed(c.t, builder, record.NoProducer(), codec)
+				h, err := record.ParseHeader(b)
+				require.NoError(c.t, err)
+				h.Count, h.LastOffsetDelta = int32(len(deltas)), int32(len(deltas))-1
+				h.Put(b)
+				h.CRC = record.Checksum(b)
+				h.Put(b)
+				c.ask(fmt.Sprint(codec, " ", deltas), 12, c.produceRequest(12, topic, 0, -1, b))
+			}
+		}
+		c.stored(topic, 0)
+	}
+}
+
+// stored notes what a partition holds, record by record; how it is compressed is each broker's own.
+func (c *conversation) stored(topic string, partition int32) {
+	c.t.Helper()
+	req := c.offsetsRequest(topic, -1)
+	req.Topics[0].Partitions[0].PartitionIndex = partition
+	end := c.quiet(7, req).(*message.ListOffsetsResponse).Topics[0].Partitions[0].Offset
+	for next := int64(0); next < end; {
+		resp := c.quiet(12, c.fetchRequest(12, part(topic, partition, next))).(*message.FetchResponse)
+		for rest := resp.Responses[0].Partitions[0].Records; len(rest) > 0; {
+			one, more, err := record.Next(rest)
+			require.NoError(c.t, err)
+			h, err := record.ParseHeader(one)
+			require.NoError(c.t, err)
+			line := fmt.Sprintf("stored in %s: offset %d count %d codec %v last delta %d times %d to %d:", topic, h.BaseOffset, h.Count, h.Codec(),
+				h.LastOffsetDelta, h.BaseTimestamp-epoch, h.MaxTimestamp-epoch)
+			it, err := record.Open(one, record.ReadOptions{Decompressor: compress.NewDecompressor()})
+			require.NoError(c.t, err)
+			for r := range it.All() {
+				line += fmt.Sprintf(" %d %q %q", r.Offset, r.Key, r.Value)
+			}
+			require.NoError(c.t, it.Err())
+			c.transcript = append(c.transcript, line)
+			rest, next = more, h.NextOffset()
+		}
+	}
 }
 
 // idempotent is a batch of n records of a producer.
@@ -390,18 +475,7 @@ func brokerCompression(c *conversation) {
 			b := batch{records: values("one", "two", string(make([]byte, 3000))), codec: sent}
 			c.ask(fmt.Sprint(sent, " to ", codec), 12, c.produceRequest(12, name, 0, -1, b.bytes(c.t)))
 		}
-		for next := int64(0); next < 15; { // what is stored, batch by batch, in as many answers as it takes
-			resp := c.quiet(12, c.fetchRequest(12, part(name, 0, next))).(*message.FetchResponse)
-			for rest := resp.Responses[0].Partitions[0].Records; len(rest) > 0; {
-				one, more, err := record.Next(rest)
-				require.NoError(c.t, err)
-				h, err := record.ParseHeader(one)
-				require.NoError(c.t, err)
-				c.transcript = append(c.transcript, fmt.Sprintf("stored in %s: offset %d count %d codec %v last delta %d times %d to %d", name, h.BaseOffset,
-					h.Count, h.Codec(), h.LastOffsetDelta, h.BaseTimestamp-epoch, h.MaxTimestamp-epoch))
-				rest, next = more, h.NextOffset()
-			}
-		}
+		c.stored(name, 0)
 	}
 }
 
