@@ -202,7 +202,7 @@ func (v *validator) recompress(batch []byte, h *record.BatchHeader, consecutive 
 	}
 	if v.config.CompressionType == CompressionProducer || h.Codec() == v.config.Compression {
 		if h.Codec() != compress.None && !consecutive {
-			return nil, v.unreadable(errors.New("offset deltas are not 0, 1, 2 ..."))
+			return nil, v.unreadable(errors.New("offset deltas are not consecutive"))
 		}
 		return batch, nil
 	}
