@@ -32,6 +32,7 @@ type part struct {
 
 	// the loop's own
 	m      *machine.Partition
+	slot   int  // index in the request whose answer is being decoded
 	known  bool // the machine has been told a leader
 	leader int32
 	epoch  int32

@@ -231,19 +231,26 @@ func (r *request) decode(s *response) {
 		m.Err, m.Written = err, true
 		return
 	}
-	for i := range m.Results {
-		m.Results[i] = machine.Result{Missing: true, BaseOffset: -1, AppendTime: -1, StartOffset: -1}
+	for i, mb := range m.Batches {
+		m.Results[i] = machine.Result{Missing: true, BaseOffset: -1, AppendTime: -1}
+		mb.Owner.(*batch).part.slot = i
 	}
-	next := 0 // the answer is nearly always in the order of the request
 	for i := range s.msg.Responses {
-		t := &s.msg.Responses[i]
-		for j := range t.PartitionResponses {
-			pr := &t.PartitionResponses[j]
-			at := r.find(next, t, pr.Index)
-			if at < 0 {
+		tr := &s.msg.Responses[i]
+		t := r.topic(tr)
+		if t == nil {
+			continue // a topic we did not ask about
+		}
+		parts := *t.parts.Load()
+		for j := range tr.PartitionResponses {
+			pr := &tr.PartitionResponses[j]
+			if pr.Index < 0 || int(pr.Index) >= len(parts) {
+				continue
+			}
+			at := parts[pr.Index].slot
+			if at >= len(m.Batches) || m.Batches[at].Owner.(*batch).part != parts[pr.Index] {
 				continue // a partition we did not ask about
 			}
-			next = at + 1
 			m.Results[at] = resultOf(pr)
 			if hint := pr.CurrentLeader; hint.LeaderId >= 0 {
 				r.learn(topicOf(m.Batches[at]), pr, s.msg.NodeEndpoints)
@@ -255,31 +262,33 @@ func (r *request) decode(s *response) {
 	}
 }
 
-// find is the index of the batch an answer is about, -1 if there is none.
-func (r *request) find(next int, t *message.TopicProduceResponse, index int32) int {
-	for n := range r.m.Batches {
-		at := (next + n) % len(r.m.Batches)
-		pt := r.m.Batches[at].Owner.(*batch).part
-		if pt.index != index {
+// topic is the topic of the request that a part of the answer is about. Brokers do not keep the order of a request.
+func (r *request) topic(tr *message.TopicProduceResponse) *topic {
+	var last *topic
+	for _, mb := range r.m.Batches {
+		t := topicOf(mb)
+		if t == last {
 			continue
 		}
-		if r.reply.Version >= idVersion && *pt.topic.id.Load() == t.TopicId || r.reply.Version < idVersion && pt.topic.name == t.Name {
-			return at
+		last = t
+		if r.reply.Version >= idVersion && *t.id.Load() == tr.TopicId || r.reply.Version < idVersion && t.name == tr.Name {
+			return t
 		}
 	}
-	return -1
+	return nil
 }
 
 func resultOf(pr *message.PartitionProduceResponse) machine.Result {
 	res := machine.Result{
-		Code: errcode.Code(pr.ErrorCode), BaseOffset: pr.BaseOffset, AppendTime: pr.LogAppendTimeMs, StartOffset: pr.LogStartOffset,
+		Code: errcode.Code(pr.ErrorCode), BaseOffset: pr.BaseOffset, AppendTime: pr.LogAppendTimeMs,
 	}
 	if pr.ErrorCode == 0 {
 		return res
 	}
-	res.Message = text(pr.ErrorMessage)
+	c := &machine.Complaint{Message: text(pr.ErrorMessage)}
+	res.Complaint = c
 	for _, e := range pr.RecordErrors {
-		res.Records = append(res.Records, machine.RecordError{Index: e.BatchIndex, Message: text(e.BatchIndexErrorMessage)})
+		c.Records = append(c.Records, machine.RecordError{Index: e.BatchIndex, Message: text(e.BatchIndexErrorMessage)})
 	}
 	return res
 }

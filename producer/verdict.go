@@ -45,10 +45,14 @@ func (l *loop) conclude(v *machine.Verdict) {
 // explain makes the error of a batch, one value for all its records, and those of single ones.
 func (p *Producer) explain(b *batch, v *machine.Verdict) (error, map[int32]error) {
 	cause := v.Err
+	said := v.Result.Complaint
+	if said == nil {
+		said = &machine.Complaint{}
+	}
 	if v.Code != errcode.None {
 		cause = v.Code
-		if v.Result.Message != "" {
-			cause = fmt.Errorf("%w: %s", v.Code, v.Result.Message)
+		if said.Message != "" {
+			cause = fmt.Errorf("%w: %s", v.Code, said.Message)
 		}
 	}
 	hint := ""
@@ -74,14 +78,14 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (error, map[int32]error
 		}
 		return &Error{Outcome: v.Outcome, Err: op}
 	}
-	if len(v.Result.Records) == 0 {
+	if len(said.Records) == 0 {
 		return wrap(cause), nil
 	}
-	single := make(map[int32]error, len(v.Result.Records))
-	for _, e := range v.Result.Records {
+	single := make(map[int32]error, len(said.Records))
+	for _, e := range said.Records {
 		single[e.Index] = wrap(&RecordError{Message: e.Message, Err: v.Code})
 	}
-	return wrap(&RecordError{Other: true, Message: v.Result.Message, Err: v.Code}), single
+	return wrap(&RecordError{Other: true, Message: said.Message, Err: v.Code}), single
 }
 
 // teller calls the callbacks, in the order of the verdicts, on a goroutine of its own, so that a slow callback holds up

@@ -4,9 +4,10 @@ import "time"
 
 // A broker is worth a request when it has a free place in flight and one of its
 // partitions is due: a sealed batch waits, someone waits for the open one and
-// nothing is in the air, or the open one has lingered. Then every partition with
-// anything at all goes along, up to max.request.size: the request is made anyway,
-// and the sooner a record leaves the better (Kafka drains in the same way).
+// nothing is in the air, or the open one has lingered. Then every other partition goes
+// along that has a sealed batch or has lingered for half of linger.ms, up to
+// max.request.size. (Kafka takes along whatever is there. With many partitions that halves the
+// records in a batch, and batches are what costs.)
 
 // drain sends what may be sent to one broker.
 func (m *Machine) drain(now time.Time, b *broker) {
@@ -85,14 +86,7 @@ func (m *Machine) roomFor(p *Partition) bool {
 }
 
 // elsewhere: batches are in the air to a former leader.
-func (p *Partition) elsewhere() bool {
-	for _, b := range p.queue {
-		if b.state == inFlight && b.pipe != p.broker {
-			return true
-		}
-	}
-	return false
-}
+func (p *Partition) elsewhere() bool { return p.inFlight > 0 && p.pipe != p.broker }
 
 // blocked: batches in the queue keep a newer one from being sent.
 func (p *Partition) blocked() bool {
@@ -107,12 +101,16 @@ func (p *Partition) blocked() bool {
 	return false
 }
 
-// seal asks for the open batches of all partitions that have nothing else to send.
+// seal asks for the open batches of all partitions that have nothing else to send and have
+// lingered for a while.
 func (m *Machine) seal(now time.Time, b *broker) bool {
 	n := len(m.eff.Seal)
 	for _, p := range b.active {
 		if p.opened.IsZero() || p.sealing || p.recovering || p.elsewhere() || !m.roomFor(p) ||
 			now.Before(p.retryAt) || p.blocked() || p.next() != nil {
+			continue
+		}
+		if m.hurry == 0 && !p.urgent && now.Before(p.opened.Add(m.cfg.Linger/2)) {
 			continue
 		}
 		p.sealing = true
@@ -187,7 +185,7 @@ func (m *Machine) launch(p *Partition, x *Batch, b *broker) {
 		m.assign(p, x)
 	}
 	x.state = inFlight
-	x.pipe = b
+	x.pipe, p.pipe = b, b
 	x.Attempts++
 	x.carriers++
 	p.inFlight++

@@ -85,13 +85,17 @@ type Verdict struct {
 // Result is a broker's answer about one batch.
 type Result struct {
 	// Missing: the response did not mention the partition.
-	Missing     bool
-	Code        errcode.Code
-	BaseOffset  int64
-	AppendTime  int64 // milliseconds; -1: the records' own timestamps stand
-	StartOffset int64
-	Message     string
-	Records     []RecordError
+	Missing    bool
+	Code       errcode.Code
+	BaseOffset int64
+	AppendTime int64      // milliseconds; -1: the records' own timestamps stand
+	Complaint  *Complaint // what the broker has to say about an error, nil when nothing
+}
+
+// Complaint is what a broker says beside an error code (KIP-467).
+type Complaint struct {
+	Message string
+	Records []RecordError
 }
 
 // RecordError is the broker's complaint about one record of a batch (KIP-467).

@@ -15,6 +15,7 @@ type Partition struct {
 
 	queue    []*Batch
 	inFlight int
+	pipe     *broker // that the batches in flight went to
 	// recovering: an attempt failed; nothing is sent until all in flight are answered.
 	recovering bool
 	retryAt    time.Time
