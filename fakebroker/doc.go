@@ -34,5 +34,5 @@
 // One node; groups, transactions, share groups, ACLs and quotas are not there yet, and ApiVersions does not list them.
 // num.network.threads and socket.listen.backlog.size are accepted and have no effect, and socket.*.buffer.bytes have one
 // only when they are configured (internal/network/doc.go says why). Limits that Apache Kafka leaves open hold here by default: max.connections 10,000, max.connections.per.ip
-// 1,000, queued.max.request.bytes 256 MiB.
+// 1,000 (this machine excepted), queued.max.request.bytes 256 MiB.
 package fakebroker

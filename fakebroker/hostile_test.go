@@ -73,6 +73,26 @@ func TestThousandSlowSendersDisturbNobody(t *testing.T) {
 	})
 }
 
+func TestThousandHalfRequestsOverTCP(t *testing.T) {
+	k := fakebroker.Start(t, fakebroker.Topic("orders", 1), fakebroker.Listen("127.0.0.1:0"))
+	before, goroutines := heap(), runtime.NumGoroutine()
+	half := append(header(wire.KeyProduce, 9, 1<<20), make([]byte, 20)...)
+	conns := make([]net.Conn, 1000)
+	for i := range conns {
+		c, err := k.DialContext(t.Context(), "tcp", k.Addrs()[0])
+		require.NoError(t, err)
+		_, err = c.Write(half)
+		require.NoError(t, err)
+		conns[i] = c
+	}
+	stillServes(t, k)
+	require.Less(t, heap()-before, int64(64<<20))
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	require.Eventually(t, func() bool { return k.Connections() == 0 && runtime.NumGoroutine() <= goroutines }, 10*time.Second, 10*time.Millisecond)
+}
+
 func TestAnnouncedHundredMegabytesAreNotAllocated(t *testing.T) {
 	k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
 	before := heap()

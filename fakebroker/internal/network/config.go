@@ -19,6 +19,7 @@ type Config struct {
 	MaxIdle             time.Duration // connections.max.idle.ms
 	MaxConnections      int           // max.connections (ours: 10,000)
 	MaxConnectionsPerIP int           // max.connections.per.ip (ours: 1,000)
+	CountLoopback       bool          // loopback peers count for MaxConnectionsPerIP too
 	HandshakeTimeout    time.Duration // TLS handshake; Kafka has none but the idle limit (ours: 10 s)
 	WriteTimeout        time.Duration // how long a peer may read nothing of an answer; Kafka has none (ours: 60 s)
 	Logger              *slog.Logger

@@ -76,7 +76,7 @@ func (f *Front) accept(l Listener) {
 
 // admit starts a connection's goroutine unless a limit forbids it.
 func (f *Front) admit(l Listener, nc net.Conn) {
-	ip := addressIP(nc.RemoteAddr())
+	ip := f.addressIP(nc.RemoteAddr())
 	f.mu.Lock()
 	refused := ""
 	switch {
@@ -147,9 +147,10 @@ func (f *Front) Close() {
 	f.wg.Wait()
 }
 
-// addressIP is what max.connections.per.ip counts by; empty for in-memory peers, which are not counted.
-func addressIP(a net.Addr) string {
-	if tcp, ok := a.(*net.TCPAddr); ok {
+// addressIP is what max.connections.per.ip counts by; empty for peers that are not counted: those in memory and, unless
+// configured, on this machine.
+func (f *Front) addressIP(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && (f.cfg.CountLoopback || !tcp.IP.IsLoopback()) {
 		return tcp.IP.String()
 	}
 	return ""

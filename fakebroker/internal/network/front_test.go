@@ -302,7 +302,7 @@ func TestFrameMemoryIsBoundedOverAllConnections(t *testing.T) {
 
 func TestConnectionLimits(t *testing.T) {
 	cfg := Defaults()
-	cfg.MaxConnections, cfg.MaxConnectionsPerIP = 3, 2
+	cfg.MaxConnections, cfg.MaxConnectionsPerIP, cfg.CountLoopback = 3, 2, true
 	f := NewFront(cfg, &handlerFunc{handle: echo})
 	defer f.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -202,6 +202,7 @@ func (b *Broker) frontConfig() network.Config {
 		f.MaxConnections = int(c.Int("max.connections"))
 	}
 	if _, ok := set["max.connections.per.ip"]; ok {
+		f.CountLoopback = true
 		f.MaxConnectionsPerIP = int(c.Int("max.connections.per.ip"))
 	}
 	return f
