@@ -29,26 +29,26 @@ func TestFaultsNeitherDoubleNorReorder(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))   // the submitter's
 			chaos := rand.New(rand.NewPCG(seed, 2)) // the peer's
 			l := newLogs(t, "orders")
-			l.setFault(func(int, *message.ProduceRequest) fault {
+			l.setFault(func(int, *message.ProduceRequest) misdeed {
 				switch chaos.IntN(14) {
 				case 0:
-					return fault{hangUp: true}
+					return misdeed{hangUp: true}
 				case 1:
-					return fault{hangUp: true, apply: true}
+					return misdeed{hangUp: true, apply: true}
 				case 2:
-					return fault{code: errcode.NotEnoughReplicas}
+					return misdeed{code: errcode.NotEnoughReplicas}
 				case 3:
-					return fault{code: errcode.NotEnoughReplicasAfterAppend, apply: true}
+					return misdeed{code: errcode.NotEnoughReplicasAfterAppend, apply: true}
 				case 4:
-					return fault{code: errcode.RequestTimedOut, apply: true}
+					return misdeed{code: errcode.RequestTimedOut, apply: true}
 				case 5:
-					return fault{delay: 400 * time.Millisecond}
+					return misdeed{delay: 400 * time.Millisecond}
 				case 6:
-					return fault{code: errcode.MessageTooLarge}
+					return misdeed{code: errcode.MessageTooLarge}
 				case 7:
-					return fault{code: errcode.NotLeaderOrFollower}
+					return misdeed{code: errcode.NotLeaderOrFollower}
 				}
-				return fault{}
+				return misdeed{}
 			})
 			codec := compress.Codec(seed % 5)
 			p := l.producer(producer.BatchSize(300), producer.Compression(codec), producer.RequestTimeout(2*time.Second))
@@ -174,7 +174,7 @@ func TestSendEndedByItsContext(t *testing.T) {
 			require.NoError(t, err)
 
 			// In the air: nobody knows.
-			l.setFault(func(int, *message.ProduceRequest) fault { return fault{delay: time.Second} })
+			l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{delay: time.Second} })
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			began := time.Now()
 			_, err = p.Send(ctx, text("orders", "in the air").To(0))
@@ -225,8 +225,8 @@ func TestBatchTooLargeForTheBrokerIsCut(t *testing.T) {
 	for _, codec := range []compress.Codec{compress.None, compress.Zstd} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLogs(t, "orders")
-			l.setFault(func(int, *message.ProduceRequest) fault {
-				return fault{each: func(_ string, _ int32, records []byte) errcode.Code {
+			l.setFault(func(int, *message.ProduceRequest) misdeed {
+				return misdeed{each: func(_ string, _ int32, records []byte) errcode.Code {
 					if len(records) > 500 {
 						return errcode.MessageTooLarge
 					}
@@ -266,8 +266,8 @@ func TestBatchTooLargeForTheBrokerIsCut(t *testing.T) {
 func TestRefusedRecordsOfABatch(t *testing.T) {
 	l := newLogs(t, "orders")
 	why := "timestamp 12 is too old"
-	l.setFault(func(int, *message.ProduceRequest) fault {
-		return fault{code: errcode.InvalidRecord, message: "one record is bad", perIndex: []message.BatchIndexAndErrorMessage{{BatchIndex: 1, BatchIndexErrorMessage: &why}}}
+	l.setFault(func(int, *message.ProduceRequest) misdeed {
+		return misdeed{code: errcode.InvalidRecord, message: "one record is bad", perIndex: []message.BatchIndexAndErrorMessage{{BatchIndex: 1, BatchIndexErrorMessage: &why}}}
 	})
 	p := l.producer(producer.Linger(time.Hour), producer.DeliveryTimeout(2*time.Hour))
 	var errs [3]error
@@ -352,11 +352,11 @@ func (n *notes) Note(e client.NoteEvent) {
 
 func TestObserverIsTold(t *testing.T) {
 	l := newLogs(t, "orders")
-	l.setFault(func(n int, _ *message.ProduceRequest) fault {
+	l.setFault(func(n int, _ *message.ProduceRequest) misdeed {
 		if n == 1 {
-			return fault{code: errcode.TopicAuthorizationFailed}
+			return misdeed{code: errcode.TopicAuthorizationFailed}
 		}
-		return fault{}
+		return misdeed{}
 	})
 	o := &notes{}
 	p, err := producer.New(l.client(client.WithObserver(o)))

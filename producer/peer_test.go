@@ -29,7 +29,7 @@ type logs struct {
 	nextID int64
 	count  int // produce requests so far
 	// fault, when set, is asked about each produce request, by number from 1.
-	fault func(n int, r *message.ProduceRequest) fault
+	fault func(n int, r *message.ProduceRequest) misdeed
 }
 
 type logPart struct {
@@ -54,8 +54,8 @@ type seqRange struct {
 	offset       int64
 }
 
-// fault is what happens to one produce request; the zero value is nothing.
-type fault struct {
+// misdeed is what happens to one produce request; the zero value is nothing.
+type misdeed struct {
 	code     errcode.Code // answer this
 	apply    bool         // but append first
 	hangUp   bool         // close the connection instead of an answer
@@ -93,7 +93,7 @@ func (l *logs) answer(r *wiretest.Request) message.Response {
 func (l *logs) produce(version int16, req *message.ProduceRequest) message.Response {
 	l.mu.Lock()
 	l.count++
-	var f fault
+	var f misdeed
 	if l.fault != nil {
 		f = l.fault(l.count, req)
 	}
@@ -243,7 +243,7 @@ func (l *logs) values(topic string, partition int32) []string {
 	return out
 }
 
-func (l *logs) setFault(f func(n int, r *message.ProduceRequest) fault) {
+func (l *logs) setFault(f func(n int, r *message.ProduceRequest) misdeed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fault = f

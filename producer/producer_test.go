@@ -206,7 +206,7 @@ func TestRefusedRecordsSayTheNumbers(t *testing.T) {
 func TestFullBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogs(t, "orders")
-		l.setFault(func(int, *message.ProduceRequest) fault { return fault{delay: time.Minute} })
+		l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{delay: time.Minute} })
 		p := l.producer(producer.BufferMemory(64<<10), producer.MaxBlock(5*time.Second), producer.RequestTimeout(100*time.Second))
 		require.NoError(t, p.Warm(context.Background(), "orders"))
 		value := strings.Repeat("x", 1000)
@@ -274,7 +274,7 @@ func TestCloseSaysWhatWasLost(t *testing.T) {
 		require.NoError(t, p.Warm(context.Background(), "orders"))
 		_, err := p.Send(context.Background(), text("orders", "first").To(0))
 		require.NoError(t, err)
-		l.setFault(func(int, *message.ProduceRequest) fault { return fault{delay: time.Minute} })
+		l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{delay: time.Minute} })
 		verdicts := make(chan error, 100)
 		for i := range 3 {
 			require.NoError(t, p.Submit(context.Background(), text("orders", "sent").To(int32(i)), func(_ producer.Ack, err error) { verdicts <- err }))
@@ -363,7 +363,7 @@ func TestSendAll(t *testing.T) {
 	n, err := p.SendAll(context.Background(), seq)
 	require.NoError(t, err)
 	require.Equal(t, 1000, n)
-	l.setFault(func(int, *message.ProduceRequest) fault { return fault{code: errcode.TopicAuthorizationFailed} })
+	l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{code: errcode.TopicAuthorizationFailed} })
 	n, err = p.SendAll(context.Background(), seq)
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "1000 of 1000 records failed")
