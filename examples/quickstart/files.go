@@ -85,10 +85,10 @@ func (in *input) records(topic string) iter.Seq[producer.Record] {
 		bar := newProgress("sending", in.bytes)
 		defer bar.done()
 		for _, name := range in.files {
-			more := true
+			key, more := []byte(name), true
 			in.err = in.eachLine(name, func(line []byte) bool {
 				bar.add(len(line))
-				more = yield(producer.Record{Topic: topic, Key: []byte(name), Value: line}) // the producer copies
+				more = yield(producer.Record{Topic: topic, Key: key, Value: line}) // the producer copies
 				return more
 			})
 			if in.err != nil || !more {
@@ -149,9 +149,10 @@ func newOutput(bytes int64) (*output, error) {
 func (o *output) remove() error { o.bar.done(); return os.RemoveAll(o.dir) }
 
 // write appends one record to its file.
-func (o *output) write(partition int32, name string, line []byte) error {
+func (o *output) write(partition int32, key, line []byte) error {
 	f := o.open[partition]
-	if f == nil || f.name != name {
+	if f == nil || f.name != string(key) {
+		name := string(key)
 		if err := f.close(); err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ func receive(ctx context.Context, cl *client.Client, topic string, in *input) (*
 	}
 	for rec, err := range c.Records(ctx) {
 		if err == nil {
-			err = out.write(rec.Partition, string(rec.Key), rec.Value)
+			err = out.write(rec.Partition, rec.Key, rec.Value)
 		}
 		if err != nil {
 			return nil, errors.Join(err, out.remove())

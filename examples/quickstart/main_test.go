@@ -59,7 +59,7 @@ func TestDifferencesAreFound(t *testing.T) {
 		out, err := newOutput(in.bytes)
 		require.NoError(t, err)
 		for _, line := range lines {
-			require.NoError(t, out.write(0, name, []byte(line)))
+			require.NoError(t, out.write(0, []byte(name), []byte(line)))
 		}
 		require.Equal(t, strings.Join(lines, "") == "one\ntwo\n", out.identical(in) == 1)
 		require.NoError(t, out.remove())
