@@ -35,9 +35,8 @@ type batch struct {
 	flushes []*flush  // to be told when the verdict has been handed out
 
 	// holds counts what keeps the batch from being recycled: its buffer and its entries.
-	holds  atomic.Int32
-	judged bool // conclude has seen it
-	over   conclusion
+	holds atomic.Int32
+	over  conclusion
 }
 
 type entry struct {
@@ -138,7 +137,7 @@ func (p *Producer) let(b *batch) {
 	clear(b.entries)
 	clear(b.waiters)
 	b.entries, b.waiters, b.flushes, b.async = b.entries[:0], b.waiters[:0], nil, 0
-	b.over, b.judged = conclusion{}, false
+	b.over = conclusion{}
 	b.part = nil
 	p.batches.put(b)
 }

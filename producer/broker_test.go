@@ -37,7 +37,7 @@ func start(t *testing.T, opts []fakebroker.Option, popts ...producer.Option) (*f
 	return k, p
 }
 
-// TestEveryFaultAtEveryStep sends twenty batches one after the other, with one fault at one of them, against a whole
+// TestEveryFaultAtEveryStep sends some twenty batches, with one fault at one of them, against a whole
 // broker: each record must be in its log once, in order, and acknowledged.
 func TestEveryFaultAtEveryStep(t *testing.T) {
 	faults := map[string]func(fault.Rule) fault.Rule{
@@ -56,14 +56,14 @@ func TestEveryFaultAtEveryStep(t *testing.T) {
 			for _, at := range []int{1, 2, 5, 9} {
 				synctest.Test(t, func(t *testing.T) {
 					k, p := start(t, []fakebroker.Option{fakebroker.Topic("orders", 1)}, producer.BatchSize(200), producer.RequestTimeout(3*time.Second))
-					if set == nil {
-						k.Inject(fault.InitProducerID().LoseResponse().Nth(1))
-					} else {
-						k.Inject(set(fault.Produce().Nth(at)))
+					rule := fault.InitProducerID().LoseResponse().Nth(1)
+					if set != nil {
+						rule = set(fault.Produce().Nth(at))
 					}
+					in := k.Inject(rule)
 					var mu sync.Mutex
 					next := int64(0)
-					for i := range 40 {
+					for i := range 80 {
 						err := p.Submit(t.Context(), producer.Record{Topic: "orders", Value: fmt.Appendf(nil, "%03d some more bytes", i)}, func(a producer.Ack, err error) {
 							mu.Lock()
 							defer mu.Unlock()
@@ -74,10 +74,11 @@ func TestEveryFaultAtEveryStep(t *testing.T) {
 						require.NoError(t, err)
 					}
 					require.NoError(t, p.Flush(t.Context()))
-					require.Equal(t, int64(40), next)
+					require.Equal(t, int64(80), next)
+					require.Equal(t, 1, in.Hits())
 					have, err := k.Records("orders", 0, 0)
 					require.NoError(t, err)
-					require.Len(t, have, 40)
+					require.Len(t, have, 80)
 					for i, r := range have {
 						require.Equal(t, fmt.Sprintf("%03d some more bytes", i), string(r.Value))
 					}

@@ -205,6 +205,12 @@ func (l *loop) step() {
 		for _, mb := range eff.Split {
 			l.extra = append(l.extra, l.divide(mb.Owner.(*batch)))
 		}
+		for _, mb := range eff.Release {
+			l.release(mb.Owner.(*batch))
+		}
+		for _, mb := range eff.Discard {
+			l.discard(mb.Owner.(*batch))
+		}
 		for i := range eff.Verdicts {
 			l.conclude(&eff.Verdicts[i])
 		}
@@ -220,9 +226,6 @@ func (l *loop) step() {
 		for _, mp := range eff.Bumped {
 			l.noteBump(mp.Owner.(*part))
 		}
-		for _, mb := range eff.Release {
-			l.release(mb.Owner.(*batch))
-		}
 		if len(l.extra) == 0 {
 			return
 		}
@@ -230,15 +233,18 @@ func (l *loop) step() {
 	}
 }
 
-// release frees a batch's memory. One that came to no verdict of its own (its pieces did) is through with that.
+// release frees a batch's memory; its callbacks may still have to be called.
 func (l *loop) release(b *batch) {
 	b.dropBuffer(l.p.mem)
-	if !b.judged {
-		for _, f := range b.flushes {
-			f.less()
-		}
-		l.p.let(b)
+	l.p.let(b)
+}
+
+// discard ends a batch that comes to no verdict.
+func (l *loop) discard(b *batch) {
+	for _, f := range b.flushes {
+		f.less()
 	}
+	l.release(b)
 	l.p.let(b)
 }
 

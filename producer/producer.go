@@ -108,6 +108,9 @@ func start(cl *client.Client, cfg Config) (*Producer, error) {
 		unpacker: compress.NewDecompressor(),
 		closing:  make(chan struct{}), dead: make(chan struct{}),
 	}
+	if _, limit := cl.Budget().Used(); limit > 0 {
+		p.mem.Shared = cl.Budget()
+	}
 	p.mem.Changed = func(delta int) { p.meter.Buffered.Add(int64(delta)) }
 	p.quit, p.quitNow = context.WithCancel(context.Background())
 	p.topics.Store(&map[string]*topic{})

@@ -244,6 +244,37 @@ func TestFullBuffer(t *testing.T) {
 	})
 }
 
+func TestClientsBudgetBoundsProducersTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t, "orders")
+		cl := l.client(client.MemoryBudget(32 << 10))
+		l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{delay: time.Second} })
+		var ps []*producer.Producer
+		for range 2 {
+			p, err := producer.New(cl, producer.MaxBlock(100*time.Millisecond))
+			require.NoError(t, err)
+			require.NoError(t, p.Warm(context.Background(), "orders"))
+			ps = append(ps, p)
+		}
+		sent := 0
+		for i := range 100 {
+			if ps[i%2].TrySubmit(text("orders", strings.Repeat("x", 1000)).To(int32(i%3)), nil) == nil {
+				sent++
+			}
+		}
+		require.Less(t, sent, 33, "both together")
+		require.ErrorIs(t, ps[0].Submit(context.Background(), text("orders", strings.Repeat("x", 10_000)), nil), producer.ErrBufferFull)
+		for _, p := range ps {
+			require.NoError(t, p.Flush(context.Background()))
+			require.NoError(t, p.Close(context.Background()))
+		}
+		used, limit := cl.Budget().Used()
+		require.Zero(t, used)
+		require.Equal(t, int64(32<<10), limit)
+		require.Len(t, l.records("orders", -1), sent)
+	})
+}
+
 func TestSubmittersShareAFullBufferFairly(t *testing.T) {
 	l := newLogs(t, "orders")
 	p := l.producer(producer.BufferMemory(32<<10), producer.BatchSize(4<<10))

@@ -28,7 +28,10 @@ func (l *loop) divide(b *batch) machine.Event {
 		e.Batches = append(e.Batches, &x.m)
 	}
 	last := e.Batches[1].Owner.(*batch)
-	last.flushes, b.flushes = b.flushes, nil
+	for _, f := range b.flushes { // both tell, whatever becomes of the two
+		f.left.Add(1)
+		last.flushes = append(last.flushes, f)
+	}
 	return e
 }
 
@@ -106,7 +109,7 @@ func (l *loop) takeBack(w *waiter) machine.Outcome {
 		b.m.Count, b.m.Size = int32(len(b.entries)), b.size()
 		l.event(machine.Event{Kind: machine.Withdrawn, Batch: &b.m, Partition: pt.m})
 	case empty:
-		l.release(b)
+		l.discard(b)
 		l.events = append(l.events, pt.gather(false, &l.gathered))
 	}
 	return machine.NotWritten
@@ -135,7 +138,6 @@ func (l *loop) strike(b *batch, w *waiter) {
 			o.at--
 		}
 	}
-	x.judged = true
 	l.p.let(x)
 	l.p.let(x)
 }

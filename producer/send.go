@@ -169,6 +169,7 @@ func (p *Producer) await(ctx context.Context, need int) ([]byte, error) {
 	began := time.Now()
 	bounded, cancel := context.WithTimeoutCause(ctx, p.cfg.MaxBlock, p.full(need))
 	defer cancel()
+	defer context.AfterFunc(p.quit, cancel)() // the client's budget does not know when we close
 	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Hurried}) })
 	chunk, err := p.mem.Wait(bounded, need)
 	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Relaxed}) })
@@ -176,7 +177,7 @@ func (p *Producer) await(ctx context.Context, need int) ([]byte, error) {
 	switch {
 	case err == nil:
 		return chunk, nil
-	case errors.Is(err, buffer.ErrClosed):
+	case errors.Is(err, buffer.ErrClosed), p.closed.Load():
 		return nil, notWritten(ErrClosed)
 	case errors.Is(err, ErrBufferFull):
 		return nil, err

@@ -24,12 +24,11 @@ type conclusion struct {
 func (l *loop) conclude(v *machine.Verdict) {
 	b := v.Batch.Owner.(*batch)
 	p := l.p
-	b.judged = true
 	b.part.queued.Store(int32(b.part.m.Queued()))
 	b.over = conclusion{base: v.Result.BaseOffset, appended: v.Result.AppendTime}
 	if v.Outcome == Acked {
 		p.meter.SentRecords.Add(int64(len(b.entries)))
-		p.meter.SentBytes.Add(int64(b.size()))
+		p.meter.SentBytes.Add(int64(v.Batch.Size))
 	} else {
 		p.meter.SendErrors.Add(int64(len(b.entries)))
 		b.over.err, b.over.refused = p.explain(b, v)

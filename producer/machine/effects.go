@@ -13,6 +13,12 @@ type Effects struct {
 	Prepare []*Batch
 	// Split: cut each batch into at least two, then bring Divided.
 	Split []*Batch
+	// Release: the buffers of these batches are free; no request carries them.
+	// Before the verdicts, so that whoever hears one finds the memory free.
+	Release []*Batch
+	// Discard: the same, for batches that come to no verdict of their own: replaced by
+	// their pieces, emptied, or pieces that came too late.
+	Discard []*Batch
 	// Verdicts: tell the owners of the records, in this order.
 	Verdicts []Verdict
 	// Send: put the requests on the wire, in this order, and bring Replied for
@@ -24,8 +30,6 @@ type Effects struct {
 	Refresh bool
 	// Bumped: these partitions have begun a new epoch, for whoever wants to know.
 	Bumped []*Partition
-	// Release: the buffers of these batches are free; no request carries them.
-	Release []*Batch
 }
 
 func (e *Effects) reset() {
@@ -36,10 +40,11 @@ func (e *Effects) reset() {
 	clear(e.Send)
 	clear(e.Bumped)
 	clear(e.Release)
+	clear(e.Discard)
 	*e = Effects{
 		Seal: e.Seal[:0], Prepare: e.Prepare[:0], Split: e.Split[:0],
 		Verdicts: e.Verdicts[:0], Send: e.Send[:0], Bumped: e.Bumped[:0],
-		Release: e.Release[:0],
+		Release: e.Release[:0], Discard: e.Discard[:0],
 	}
 }
 

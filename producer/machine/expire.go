@@ -71,7 +71,7 @@ func (m *Machine) onWithdrawn(now time.Time, e *Event) {
 	if b.Count == 0 {
 		p.drop(b)
 		b.gone = true
-		m.release(b)
+		m.eff.Discard = append(m.eff.Discard, b)
 		m.deliver(p)
 	}
 }

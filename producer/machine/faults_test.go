@@ -190,7 +190,7 @@ func (w *world) step(events ...machine.Event) {
 		if e.Refresh {
 			w.after(20*time.Millisecond, w.refresh)
 		}
-		for _, b := range e.Release {
+		for _, b := range slices.Concat(e.Release, e.Discard) {
 			require.True(w.t, w.open[b], "released twice")
 			delete(w.open, b)
 			for _, c := range w.conns {

@@ -189,9 +189,7 @@ func (m *Machine) onDivided(now time.Time, e *Event) {
 		if b.gone {
 			m.release(b)
 		}
-		for _, x := range e.Batches {
-			m.eff.Release = append(m.eff.Release, x)
-		}
+		m.eff.Discard = append(m.eff.Discard, e.Batches...)
 		return
 	}
 	at := 0
@@ -210,6 +208,6 @@ func (m *Machine) onDivided(now time.Time, e *Event) {
 	rest := append(append([]*Batch(nil), e.Batches...), p.queue[at+1:]...)
 	p.queue = append(p.queue[:at], rest...)
 	b.state, b.gone = resolved, true
-	m.release(b)
+	m.eff.Discard = append(m.eff.Discard, b)
 	p.broker.dirty = true
 }

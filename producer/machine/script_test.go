@@ -250,6 +250,12 @@ func (p *player) step(events ...machine.Event) {
 		for _, b := range e.Split {
 			p.say("split %s", b.Owner)
 		}
+		for _, b := range e.Release {
+			p.say("release %s", b.Owner)
+		}
+		for _, b := range e.Discard {
+			p.say("discard %s", b.Owner)
+		}
 		for _, v := range e.Verdicts {
 			p.say("%s", verdict(v))
 		}
@@ -272,9 +278,6 @@ func (p *player) step(events ...machine.Event) {
 		for _, mp := range e.Bumped {
 			id, epoch := mp.Producer()
 			p.say("bump %s: id %d epoch %d", mp.Owner, id, epoch)
-		}
-		for _, b := range e.Release {
-			p.say("release %s", b.Owner)
 		}
 	}
 }

@@ -34,8 +34,20 @@ type Memory struct {
 
 	// Poison overwrites chunks that come back, so that a test sees who still reads them.
 	Poison bool
+	// Shared, when set, is an account that others draw on too (the client's memory budget); chunks are charged there
+	// as well.
+	Shared Account
+	debt   int // charged here, but Shared had no room for it
+
 	// Changed, when set, is told about every change of what is charged.
 	Changed func(delta int)
+}
+
+// Account is what client.Budget offers.
+type Account interface {
+	TryAcquire(n int64) bool
+	Acquire(ctx context.Context, n int64) error
+	Release(n int64)
 }
 
 type waiter struct {
@@ -59,22 +71,41 @@ func SizeFor(n int) int {
 func (m *Memory) Get(n int) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.waiters) > 0 || !m.fits(SizeFor(n)) {
+	n = SizeFor(n)
+	if len(m.waiters) > 0 || !m.fits(n) || m.Shared != nil && !m.Shared.TryAcquire(int64(n)) {
 		return nil
 	}
-	return m.take(SizeFor(n))
+	return m.take(n)
 }
 
 // Force gives a chunk even if the account is overdrawn by it. It is for bytes that replace others about to be put back.
 func (m *Memory) Force(n int) []byte {
+	n = SizeFor(n)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.take(SizeFor(n))
+	if m.Shared != nil && !m.Shared.TryAcquire(int64(n)) {
+		m.debt += n
+	}
+	return m.take(n)
 }
 
-// Wait is Get that waits, until ctx ends.
+// Wait is Get that waits, until ctx ends: first for this account, then for the shared one.
 func (m *Memory) Wait(ctx context.Context, n int) ([]byte, error) {
 	n = SizeFor(n)
+	chunk, err := m.wait(ctx, n)
+	if err != nil || m.Shared == nil {
+		return chunk, err
+	}
+	if err := m.Shared.Acquire(ctx, int64(n)); err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.putBack(chunk)
+		return nil, err
+	}
+	return chunk, nil
+}
+
+func (m *Memory) wait(ctx context.Context, n int) ([]byte, error) {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
@@ -111,6 +142,17 @@ func (m *Memory) Put(chunk []byte) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.Shared != nil {
+		paid := min(m.debt, cap(chunk))
+		m.debt -= paid
+		if n := cap(chunk) - paid; n > 0 {
+			m.Shared.Release(int64(n))
+		}
+	}
+	m.putBack(chunk)
+}
+
+func (m *Memory) putBack(chunk []byte) {
 	n := cap(chunk)
 	chunk = chunk[:n]
 	if m.Poison {
