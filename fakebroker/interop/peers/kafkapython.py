@@ -1,4 +1,4 @@
-"""kafka-python produces keyed records with the codecs it can and reads them back by assignment.
+"""kafka-python produces keyed records with each codec and reads them back by assignment.
 
 usage: kafkapython.py BOOTSTRAP TOPIC COUNT; prints what it read as one line, exits 1 on any difference."""
 import sys
@@ -6,7 +6,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 bootstrap, topic, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 want = {}
-for codec in [None, "gzip"]:
+CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
+for codec in CODECS:
     producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=codec, acks="all", linger_ms=10)
     sent = []
     for i in range(count):
@@ -22,7 +23,7 @@ consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False, 
 partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic))]
 consumer.assign(partitions)
 consumer.seek_to_beginning()
-got, read, total, idle = {}, 0, 2 * count, 0
+got, read, total, idle = {}, 0, len(CODECS) * count, 0
 while read < total:
     batches = consumer.poll(timeout_ms=1000)
     idle = 0 if batches else idle + 1
