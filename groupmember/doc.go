@@ -1,0 +1,2 @@
+// Package groupmember is membership in consumer groups, without fetching.
+package groupmember

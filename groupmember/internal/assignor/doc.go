@@ -1,0 +1,2 @@
+// Package assignor has Kafka's client-side assignors as pure functions.
+package assignor

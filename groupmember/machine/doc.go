@@ -1,0 +1,2 @@
+// Package machine decides what a member of a consumer group does.
+package machine
