@@ -5,4 +5,5 @@
 //	consume     the README's consumer
 //	intests     the README's test with a broker inside
 //	synctest    tests in virtual time: a minute without a broker in no time
+//	javaconfig  the configuration files of a Java service, used as they are
 package examples

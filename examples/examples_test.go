@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,14 +31,12 @@ func TestReadmeCodeIsExampleCode(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	var code []string
-	for _, pattern := range []string{"*/*.go"} {
-		files, err := filepath.Glob(pattern)
+	files, err := filepath.Glob("*/*.go")
+	require.NoError(t, err)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
 		require.NoError(t, err)
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			require.NoError(t, err)
-			code = append(code, flat(string(text)))
-		}
+		code = append(code, flat(string(text)))
 	}
 	all := strings.Join(code, "\n")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
@@ -59,11 +60,9 @@ func flat(s string) string {
 
 // The README's table of APIs is what this code says: the versions that wire knows, and those a started broker answers.
 func TestReadmeListsWhatIsSupported(t *testing.T) {
-	k := fakebroker.Start(t)
-	cl, err := client.New(client.Cluster(k))
+	adm, err := admin.Dial(nil, client.Cluster(fakebroker.Start(t)))
 	require.NoError(t, err)
-	defer cl.Close(t.Context())
-	adm := admin.New(cl)
+	defer adm.Close(t.Context())
 	cluster, err := adm.DescribeCluster(t.Context())
 	require.NoError(t, err)
 	rows, err := adm.APIVersions(t.Context(), cluster.Brokers[0].ID)
@@ -73,9 +72,8 @@ func TestReadmeListsWhatIsSupported(t *testing.T) {
 		answered[r.Key] = fmt.Sprintf("%d–%d", r.Min, r.Max)
 	}
 	var table strings.Builder
-	table.WriteString("| API | versions in `wire` | answered by the broker |\n|---|---|---|\n")
-	messagesOnly := []string{}
-	for k := wire.Key(0); k < 200; k++ {
+	var messagesOnly []string
+	for k := wire.Key(0); k < wire.Keys; k++ {
 		first, last, ok := wire.Versions(k)
 		switch {
 		case !ok:
@@ -85,8 +83,9 @@ func TestReadmeListsWhatIsSupported(t *testing.T) {
 			fmt.Fprintf(&table, "| %s | %d–%d | %s |\n", k, first, last, answered[k])
 		}
 	}
-	fmt.Fprintf(&table, "\nMessages only, so far: %s.\n", strings.Join(messagesOnly, ", "))
-	requireGenerated(t, "supported", table.String())
+	requireGenerated(t, "supported", fmt.Sprintf("<details><summary>%d requests that the broker answers, %d more that `wire` reads and writes</summary>\n\n"+
+		"| request | versions in `wire` | versions of the broker |\n|---|---|---|\n%s\nOnly in `wire` so far: %s.\n</details>\n",
+		len(answered), len(messagesOnly), table.String(), strings.Join(messagesOnly, ", ")))
 }
 
 // requireGenerated compares the part of the README between two markers with text; -update writes it.
@@ -109,27 +108,110 @@ func requireGenerated(t *testing.T, name, text string) {
 
 // The README's option tables are the property tables of the code.
 func TestReadmeListsTheOptions(t *testing.T) {
-	var b strings.Builder
-	optionTable(&b, "Producer", producer.Properties())
-	optionTable(&b, "Consumer", consumer.Properties())
-	optionTable(&b, "Both, and admin", client.ClientProperties())
-	requireGenerated(t, "options", b.String())
+	var all strings.Builder
+	optionTable(&all, "Keys of producers", producer.Properties())
+	optionTable(&all, "Keys of consumers", consumer.Properties())
+	optionTable(&all, "Keys of both, and of admin", client.ClientProperties())
+	requireGenerated(t, "options", all.String())
+
+	var differing strings.Builder
+	differences(&differing, client.ClientProperties())
+	differences(&differing, producer.Properties())
+	differences(&differing, consumer.Properties())
+	requireGenerated(t, "differences", differing.String())
 }
 
-// optionTable writes the keys that are mapped, folded in, and names the ones that are refused.
+// optionTable writes the keys that are mapped, folded in, and those that are refused, by reason.
 func optionTable[C any](b *strings.Builder, title string, table client.PropertyTable[C]) {
-	var refused []string
-	fmt.Fprintf(b, "<details><summary>%s</summary>\n\n| key | default | |\n|---|---|---|\n", title)
+	var mapped strings.Builder
+	var reasons []string
+	refused := map[string][]string{}
+	n := 0
 	for _, p := range table {
 		if p.Apply == nil {
-			refused = append(refused, fmt.Sprintf("`%s` (%s)", p.Key, p.Refuse))
+			if refused[p.Refuse] == nil {
+				reasons = append(reasons, p.Refuse)
+			}
+			refused[p.Refuse] = append(refused[p.Refuse], "`"+p.Key+"`")
 			continue
 		}
-		doc := p.Doc
-		if p.Differs != "" {
-			doc += "; differs from Kafka: " + p.Differs
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", p.Key, cmp.Or(p.Default, "none"), strings.ReplaceAll(doc, "|", "\\|"))
+		n++
+		fmt.Fprintf(&mapped, "| `%s` | %s | %s |\n", p.Key, shortClasses.ReplaceAllString(cmp.Or(p.Default, "none"), ""), strings.ReplaceAll(p.Doc, "|", "\\|"))
 	}
-	fmt.Fprintf(b, "\nRefused, each with its reason: %s.\n</details>\n\n", strings.Join(refused, ", "))
+	fmt.Fprintf(b, "<details><summary>%s: %d mapped, %d refused with the reason</summary>\n\n| key | Kafka's default | |\n|---|---|---|\n%s", title, n, len(table)-n, mapped.String())
+	for _, why := range reasons {
+		fmt.Fprintf(b, "\nRefused: %s: %s.\n", strings.Join(refused[why], ", "), why)
+	}
+	b.WriteString("</details>\n\n")
+}
+
+// shortClasses takes the package off the names of Java classes.
+var shortClasses = regexp.MustCompile(`(class )?org\.apache\.kafka\.[a-z.]*`)
+
+// differences writes a line for each key whose default is not Kafka's.
+func differences[C any](b *strings.Builder, table client.PropertyTable[C]) {
+	for _, p := range table {
+		if ours, why, ok := strings.Cut(p.Differs, ": "); ok {
+			fmt.Fprintf(b, "* `%s`: %s, because %s.\n", p.Key, ours, why)
+		}
+	}
+}
+
+// Every name of this repository that the README uses in its text and tables is exported, and every key is a key.
+func TestReadmeNamesExist(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	names, keys := map[string]bool{}, map[string]bool{}
+	for _, room := range []string{"admin", "client", "client/sasl", "consumer", "fakebroker", "fakebroker/fault", "producer", "wire/compress", "wire/errcode"} {
+		files, err := filepath.Glob("../" + room + "/*.go")
+		require.NoError(t, err)
+		for _, f := range files {
+			if !strings.HasSuffix(f, "_test.go") {
+				exported(t, f, filepath.Base(room), names)
+			}
+		}
+	}
+	for _, p := range client.ClientProperties() {
+		keys[p.Key] = true
+	}
+	for _, p := range producer.Properties() {
+		keys[p.Key] = true
+	}
+	for _, p := range consumer.Properties() {
+		keys[p.Key] = true
+	}
+	text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(readme), "")
+	for _, code := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(text, -1) {
+		for _, name := range regexp.MustCompile(`\b[a-z]+\.[A-Z]\w*`).FindAllString(code[1], -1) {
+			require.True(t, names[name], "README: there is no %s", name)
+		}
+		if key := code[1]; regexp.MustCompile(`^[a-z]+(\.[a-z]+)+$`).MatchString(key) && !strings.HasSuffix(key, ".go") {
+			require.True(t, keys[key], "README: there is no key %s", key)
+		}
+	}
+}
+
+// exported adds the exported names that a file declares at its top, as room.Name.
+func exported(t *testing.T, file, room string, names map[string]bool) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, d := range parsed.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names[room+"."+d.Name.Name] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names[room+"."+spec.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						names[room+"."+n.Name] = true
+					}
+				}
+			}
+		}
+	}
 }

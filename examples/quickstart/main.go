@@ -46,7 +46,7 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 		return err
 	}
 	defer stop()
-	cl, err := client.New(brokers, client.ClientID("quickstart"))
+	cl, err := client.New(brokers, client.ClientID("quickstart"), client.APITimeout(10*time.Second))
 	if err != nil {
 		return err
 	}
