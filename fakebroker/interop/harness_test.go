@@ -60,6 +60,9 @@ func runAll(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building ottla: %w\n%s", err, out)
 	}
+	if err := makeCertificates(filepath.Join(dir, "certificates")); err != nil {
+		return 1, err
+	}
 	kafka, err := startKafka(filepath.Join(dir, "kafka"))
 	if err != nil {
 		return 1, err
@@ -125,23 +128,44 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// startKafka formats and starts one Apache Kafka node, broker and controller, and waits until it answers.
+// listeners are the addresses of one broker by security protocol, as in security.protocol of clients.
+type listeners map[string]string
+
+// kafkaListeners are those of the one Apache Kafka of this run; kafkaAddr is its plain one.
+var kafkaListeners = listeners{}
+
+// The one user of all brokers that ask for a login.
+const saslUser, saslPassword = "ann", "ann-secret"
+
+// startKafka formats and starts one Apache Kafka node, broker and controller with a quorum of its own, and waits until it
+// answers. It listens in every way a client can come: plain, TLS, SASL/PLAIN, both.
 func startKafka(dir string) (*process, error) {
-	ports, err := freePorts(2)
+	protocols := []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
+	ports, err := freePorts(len(protocols) + 1)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	var listen, kinds []string
+	for i, p := range protocols {
+		kafkaListeners[p] = fmt.Sprintf("127.0.0.1:%d", ports[i])
+		listen = append(listen, p+"://"+kafkaListeners[p])
+		kinds = append(kinds, p+":"+p)
+	}
+	controller := fmt.Sprintf("127.0.0.1:%d", ports[len(protocols)])
+	jaas := fmt.Sprintf("org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=\"%s\";", saslUser, saslPassword)
 	conf := filepath.Join(dir, "server.properties")
 	text := strings.Join([]string{
-		"process.roles=broker,controller", "node.id=1",
-		fmt.Sprintf("controller.quorum.voters=1@127.0.0.1:%d", ports[1]),
-		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", addr, ports[1]),
-		"advertised.listeners=PLAINTEXT://" + addr, "controller.listener.names=CONTROLLER",
-		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"process.roles=broker,controller", "node.id=1", "controller.quorum.bootstrap.servers=" + controller,
+		"listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
+		"advertised.listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
+		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT",
+		"listener.security.protocol.map=" + strings.Join(kinds, ",") + ",CONTROLLER:PLAINTEXT",
+		"ssl.keystore.type=PEM", "ssl.keystore.location=" + filepath.Join(certDir, "keystore.pem"),
+		"sasl.enabled.mechanisms=PLAIN",
+		"listener.name.sasl_plaintext.plain.sasl.jaas.config=" + jaas, "listener.name.sasl_ssl.plain.sasl.jaas.config=" + jaas,
 		"log.dirs=" + filepath.Join(dir, "data"), "num.partitions=1",
 		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
 		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
@@ -151,24 +175,24 @@ func startKafka(dir string) (*process, error) {
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	format := javaCommand(context.Background(), "kafka.tools.StorageTool", "format", "-t", "ottla-interop-cluster1", "-c", conf)
+	format := javaCommand(context.Background(), "kafka.tools.StorageTool", "format", "--standalone", "-t", "ottla-interop-cluster1", "-c", conf)
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("formatting Apache Kafka's folder: %w\n%s", err, out)
 	}
-	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: addr, log: &lockedBuffer{}}
+	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: kafkaListeners["PLAINTEXT"], log: &lockedBuffer{}}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	for range 240 {
-		if dialable(addr) {
-			kafkaAddr = addr
+		if dialable(p.addr) && dialable(kafkaListeners["SASL_SSL"]) {
+			kafkaAddr = p.addr
 			return p, nil
 		}
 		time.Sleep(250 * time.Millisecond)
 	}
 	p.kill()
-	return nil, fmt.Errorf("Apache Kafka did not listen on %s within a minute:\n%s", addr, p.log)
+	return nil, fmt.Errorf("Apache Kafka did not listen on %s within a minute:\n%s", p.addr, p.log)
 }
 
 func dialable(addr string) bool {
