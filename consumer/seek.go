@@ -9,7 +9,8 @@ import (
 // Seek goes on elsewhere in a partition. From inside a loop the next record of the partition comes from there; from
 // another goroutine one record from before may still be handed out. What is buffered is dropped. A halted partition is
 // taken up again. It does not block: a place that has to be looked up (Earliest, Latest, At) is looked up by the
-// consumer's goroutine.
+// consumer's goroutine. A broker that is waiting for data when the seek comes answers that first, so the first record
+// from the new place may take fetch.max.wait.ms.
 func (c *Consumer) Seek(tp TopicPartition, to Where) error {
 	if to.IsZero() {
 		return fmt.Errorf("consumer: seek %s: no place given", tp)

@@ -15,6 +15,9 @@ const (
 	heldWait = 50 * time.Millisecond
 	// maxChunks bounds the deliveries of one partition that are not drained yet, however small they are.
 	maxChunks = 64
+	// placeWait is how long a partition that has no leader yet keeps waits short for all brokers, since it may turn
+	// out to be led by any of them. It covers the metadata answers at the start.
+	placeWait = 5 * time.Second
 )
 
 // round is what one plan gathers about one broker.
@@ -48,8 +51,11 @@ func (f *Fetcher) plan(now time.Time, eff *Effects) {
 		}
 		return r
 	}
+	placing := false
 	for _, p := range f.parts {
-		f.planPartition(p, now, at, eff)
+		if !f.planPartition(p, now, at, eff) && now.Sub(p.failing) < placeWait {
+			placing = true
+		}
 	}
 	slices.SortFunc(order, func(a, b *round) int { return cmp.Compare(a.broker.id, b.broker.id) })
 	for _, r := range order {
@@ -63,6 +69,9 @@ func (f *Fetcher) plan(now time.Time, eff *Effects) {
 					f.byName[part.TopicPartition].busy = true
 				}
 			}
+		}
+		if placing {
+			r.pending++
 		}
 		if fetch := f.planFetch(r); fetch != nil {
 			eff.Fetches = append(eff.Fetches, fetch)
@@ -78,8 +87,9 @@ func pending(t, now time.Time) time.Time {
 	return zeroTime
 }
 
-// planPartition puts one partition where it belongs: into a look-up, a fetch, or a wait.
-func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *round, eff *Effects) {
+// planPartition puts one partition where it belongs: into a look-up, a fetch, or a wait. It is false if nobody is
+// known who could be asked about it.
+func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *round, eff *Effects) (placed bool) {
 	if due := f.reportAt(p); !due.IsZero() && !now.Before(due) {
 		f.report(p, now, p.lastFetch, eff)
 	}
@@ -88,7 +98,7 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 		if p.busy && p.leader >= 0 {
 			at(p.leader).pending++
 		}
-		return
+		return true
 	}
 	from := f.source(p, now, eff)
 	if from < 0 {
@@ -96,7 +106,7 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 			f.retry(p, now, -1, f.whyNoLeader(p), f.denied(p), eff)
 			eff.Refresh = true
 		}
-		return
+		return p.paused
 	}
 	r := at(from)
 	switch {
@@ -118,6 +128,7 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 		r.want = append(r.want, p)
 		r.starving = r.starving || p.bufferedChunks == 0
 	}
+	return true
 }
 
 // source is the broker to ask about p: its leader, or for data the replica that the leader prefers, for as long

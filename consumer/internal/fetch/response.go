@@ -14,7 +14,7 @@ import (
 func (d *Driver) decodeFetch(f *machine.Fetch, r client.Reply, owner *charge) (machine.FetchReceived, []client.Node, error) {
 	var resp message.FetchResponse
 	if err := resp.ReadFrom(wire.NewReader(r.Body), r.Version); err != nil {
-		return machine.FetchReceived{}, nil, fmt.Errorf("Fetch v%d, %d bytes: %w", r.Version, len(r.Body), err)
+		return machine.FetchReceived{}, nil, fmt.Errorf("answer to Fetch v%d of %d bytes: %w", r.Version, len(r.Body), err)
 	}
 	ev := machine.FetchReceived{Broker: f.Broker, Code: errcode.Code(resp.ErrorCode), SessionID: resp.SessionId}
 	n := 0
@@ -85,7 +85,7 @@ func decodeOffsets(l *machine.Lookup, r client.Reply) machine.OffsetsReceived {
 	}
 	var resp message.ListOffsetsResponse
 	if err := resp.ReadFrom(wire.NewReader(r.Body), r.Version); err != nil {
-		ev.Err = fmt.Errorf("ListOffsets v%d, %d bytes: %w", r.Version, len(r.Body), err)
+		ev.Err = fmt.Errorf("answer to ListOffsets v%d of %d bytes: %w", r.Version, len(r.Body), err)
 		return ev
 	}
 	found := map[machine.TopicPartition]machine.FoundOffset{}
@@ -113,7 +113,7 @@ func (d *Driver) decodeEpochs(l *machine.Lookup, r client.Reply) machine.EpochEn
 	}
 	var resp message.OffsetForLeaderEpochResponse
 	if err := resp.ReadFrom(wire.NewReader(r.Body), r.Version); err != nil {
-		ev.Err = fmt.Errorf("OffsetForLeaderEpoch v%d, %d bytes: %w", r.Version, len(r.Body), err)
+		ev.Err = fmt.Errorf("answer to OffsetForLeaderEpoch v%d of %d bytes: %w", r.Version, len(r.Body), err)
 		return ev
 	}
 	ends := map[machine.TopicPartition]machine.EpochEnd{}
