@@ -191,6 +191,9 @@ func (c *Conn) tune() {
 	}
 }
 
+// unexpectedMessage is the TLS 1.2 record of a fatal alert, which is what Java answers to bytes that are no TLS.
+var unexpectedMessage = []byte{21, 3, 3, 0, 2, 2, 10}
+
 // handshake makes the connection a TLS one if the listener says so.
 func (c *Conn) handshake() error {
 	if c.tls == nil {
@@ -200,6 +203,11 @@ func (c *Conn) handshake() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.front.cfg.HandshakeTimeout)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
+		if errors.As(err, new(tls.RecordHeaderError)) {
+			// Go's TLS just hangs up on what is no TLS. A Kafka client that came without knows from the alert what is wrong.
+			_ = c.nc.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = c.nc.Write(unexpectedMessage)
+		}
 		return fmt.Errorf("TLS handshake on listener %s: %w", c.Listener, err)
 	}
 	c.rw = secure
