@@ -91,14 +91,8 @@ func (a *Admin) patience(ctx context.Context) int32 {
 	return int32(max(left*9/10/time.Millisecond, 1))
 }
 
-// TopicPartition names one partition.
-type TopicPartition struct {
-	Topic     string
-	Partition int32
-}
-
-// String is the name of the partition's folder and of Kafka's logs: topic-partition.
-func (tp TopicPartition) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
+// TopicPartition names one partition; it is the consumer's type, too.
+type TopicPartition = client.TopicPartition
 
 // text is a nullable string without its null.
 func text(s *string) string {
