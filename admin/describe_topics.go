@@ -189,7 +189,7 @@ func notReady(t Topic) error {
 	}
 	for _, p := range t.Partitions {
 		if p.Leader < 0 {
-			return &Error{Op: "await topic", What: TopicPartition{t.Name, p.ID}.String(), Code: errcode.LeaderNotAvailable, Message: "it has no leader at present"}
+			return &Error{Op: "await topic", What: TopicPartition{Topic: t.Name, Partition: p.ID}.String(), Code: errcode.LeaderNotAvailable, Message: "it has no leader at present"}
 		}
 	}
 	return nil

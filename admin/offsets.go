@@ -83,7 +83,7 @@ func (a *Admin) ListOffsets(ctx context.Context, spec OffsetSpec, partitions ...
 		answers := map[TopicPartition]message.ListOffsetsPartitionResponse{}
 		for _, t := range resp.Topics {
 			for _, p := range t.Partitions {
-				answers[TopicPartition{t.Name, p.PartitionIndex}] = p
+				answers[TopicPartition{Topic: t.Name, Partition: p.PartitionIndex}] = p
 			}
 		}
 		for _, i := range some {

@@ -58,7 +58,7 @@ func (a *Admin) DeleteRecords(ctx context.Context, before map[TopicPartition]int
 		answers := map[TopicPartition]message.DeleteRecordsPartitionResult{}
 		for _, t := range resp.Topics {
 			for _, p := range t.Partitions {
-				answers[TopicPartition{t.Name, p.PartitionIndex}] = p
+				answers[TopicPartition{Topic: t.Name, Partition: p.PartitionIndex}] = p
 			}
 		}
 		for _, i := range some {
