@@ -29,6 +29,11 @@ const (
 	perfProducer  = "org.apache.kafka.tools.ProducerPerformance"
 	apiVersions   = "org.apache.kafka.tools.BrokerApiVersionsCommand"
 	dumpLog       = "org.apache.kafka.tools.DumpLogSegments"
+
+	featureCommand  = "org.apache.kafka.tools.FeatureCommand"
+	quorumCommand   = "org.apache.kafka.tools.MetadataQuorumCommand"
+	clusterTool     = "org.apache.kafka.tools.ClusterTool"
+	reassignCommand = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 )
 
 // toolSteps is one story, told to both brokers in this order: what each tool prints must be the same.
@@ -66,6 +71,12 @@ func toolSteps(records string) []step {
 		{"console consumer 1", consoleReader, "--bootstrap-server {b} --topic tools --partition 1 --offset 2 --max-messages 5 --formatter-property print.key=true --formatter-property print.partition=true", ""},
 		{"create one partition", topicCommand, "--bootstrap-server {b} --create --topic tools-one", ""},
 		{"verifiable producer", verifiable, "--bootstrap-server {b} --topic tools-one --max-messages 50 --acks -1", ""},
+		{"features", featureCommand, "--bootstrap-server {b} describe", ""},
+		{"quorum", quorumCommand, "--bootstrap-server {b} describe --status", ""},
+		{"voters", quorumCommand, "--bootstrap-server {b} describe --replication", ""},
+		{"cluster id", clusterTool, "cluster-id --bootstrap-server {b}", ""},
+		{"endpoints", clusterTool, "list-endpoints --bootstrap-server {b}", ""},
+		{"reassignments", reassignCommand, "--bootstrap-server {b} --list", ""},
 		{"delete records", deleteRecords, "--bootstrap-server {b} --offset-json-file {dir}/delete.json", ""},
 		{"offsets after delete", getOffsets, "--bootstrap-server {b} --topic tools --time earliest", ""},
 		{"delete", topicCommand, "--bootstrap-server {b} --delete --topic tools", ""},
@@ -82,6 +93,12 @@ var madeUp = []struct {
 }{
 	{regexp.MustCompile(`TopicId: \S+`), "TopicId: ID"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDR"},
+	{regexp.MustCompile(`127\.0\.0\.1 \d+`), "ADDR"}, // a table's columns
+	{regexp.MustCompile(`(ClusterId|Cluster ID): +\S+`), "$1: ID"},
+	{regexp.MustCompile(`"directoryId": "\S+"`), `"directoryId": "ID"`},
+	{regexp.MustCompile(`(HighWatermark|LeaderEpoch): +\d+`), "$1: N"},
+	{regexp.MustCompile(`Epoch: \d+`), "Epoch: N"}, // offset of the last metadata record
+	{regexp.MustCompile(`(?m)^1\s+\S{22}\s+\d+\s+0\s+\d{13}\s+\d{13}\s+Leader`), "1 ID END 0 TIME TIME Leader"},
 	{regexp.MustCompile(`"timestamp":\d+`), `"timestamp":T`},
 	{regexp.MustCompile(`"avg_throughput":[\d.E]+`), `"avg_throughput":R`},
 	{regexp.MustCompile(`(?m)^\[?\d{4}-\d\d-\d\d[ T][\d:.,]+\]?`), "TIME"},
