@@ -164,15 +164,15 @@ func (p *Producer) enqueue(ctx context.Context, r *Record, done func(Ack, error)
 	}
 }
 
-// await waits for memory, and meanwhile keeps everybody from lingering.
+// await waits for memory; meanwhile idle brokers get what there is for them.
 func (p *Producer) await(ctx context.Context, need int) ([]byte, error) {
 	began := time.Now()
 	bounded, cancel := context.WithTimeoutCause(ctx, p.cfg.MaxBlock, p.full(need))
 	defer cancel()
 	defer context.AfterFunc(p.quit, cancel)() // the client's budget does not know when we close
-	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Hurried}) })
+	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Pressed}) })
 	chunk, err := p.mem.Wait(bounded, need)
-	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Relaxed}) })
+	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Eased}) })
 	p.meter.BlockedNanos.Add(int64(time.Since(began)))
 	switch {
 	case err == nil:

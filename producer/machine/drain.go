@@ -73,10 +73,15 @@ func (m *Machine) dueAt(now time.Time, b *broker, p *Partition) time.Time {
 	if p.opened.IsZero() || p.blocked() {
 		return never
 	}
-	if m.hurry > 0 || p.urgent && b.inFlight == 0 {
+	if m.impatient(b, p) {
 		return now
 	}
 	return p.opened.Add(m.cfg.Linger)
+}
+
+// impatient: the open batch is not to linger.
+func (m *Machine) impatient(b *broker, p *Partition) bool {
+	return m.hurry > 0 || b.inFlight == 0 && (p.urgent || m.pressed > 0)
 }
 
 // roomFor: without idempotence one batch of a partition is in flight at a time,
@@ -110,7 +115,7 @@ func (m *Machine) seal(now time.Time, b *broker) bool {
 			now.Before(p.retryAt) || p.blocked() || p.next() != nil {
 			continue
 		}
-		if m.hurry == 0 && !p.urgent && now.Before(p.opened.Add(m.cfg.Linger/2)) {
+		if !p.urgent && !m.impatient(b, p) && now.Before(p.opened.Add(m.cfg.Linger/2)) {
 			continue
 		}
 		p.sealing = true

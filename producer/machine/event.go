@@ -25,10 +25,15 @@ const (
 	// Withdrawn: records were taken out of Batch, whose Count and Size are new;
 	// Count 0 drops it. Allowed while Batch.Withdrawable.
 	Withdrawn
-	// Hurried: do not linger from now on (flush, buffer full) until Relaxed.
+	// Hurried: do not linger from now on (flush) until Relaxed.
 	Hurried
 	// Relaxed ends one Hurried.
 	Relaxed
+	// Pressed: somebody waits for memory. Until Eased, brokers with nothing in the air
+	// get what there is; an answer of the others frees memory anyway.
+	Pressed
+	// Eased ends one Pressed.
+	Eased
 	// Aborted: give every batch its verdict now, with Err, and every later one.
 	Aborted
 )

@@ -37,6 +37,7 @@ type Machine struct {
 	idFailures int
 
 	hurry     int   // Hurried minus Relaxed
+	pressed   int   // Pressed minus Eased
 	abort     error // set by Aborted
 	expireAt  time.Time
 	refreshAt time.Time
@@ -71,6 +72,8 @@ var handlers = [...]func(*Machine, time.Time, *Event){
 	Withdrawn:          (*Machine).onWithdrawn,
 	Hurried:            (*Machine).onHurried,
 	Relaxed:            (*Machine).onRelaxed,
+	Pressed:            (*Machine).onPressed,
+	Eased:              (*Machine).onEased,
 	Aborted:            (*Machine).onAborted,
 }
 
@@ -166,7 +169,7 @@ func (m *Machine) onGathered(now time.Time, e *Event) {
 		return
 	}
 	m.expireAt = earlier(m.expireAt, p.opened.Add(m.cfg.DeliveryTimeout))
-	if len(e.Batches) > 0 || p.urgent || m.hurry > 0 || p.broker.id < 0 {
+	if len(e.Batches) > 0 || m.impatient(p.broker, p) || p.broker.id < 0 {
 		p.broker.dirty = true
 		return
 	}
@@ -195,6 +198,14 @@ func (m *Machine) onHurried(time.Time, *Event) {
 }
 
 func (m *Machine) onRelaxed(time.Time, *Event) { m.hurry-- }
+
+// onPressed and onEased count those who wait for memory.
+func (m *Machine) onPressed(time.Time, *Event) {
+	m.pressed++
+	m.touchAll()
+}
+
+func (m *Machine) onEased(time.Time, *Event) { m.pressed-- }
 
 func (m *Machine) touchAll() {
 	for _, b := range m.brokers {

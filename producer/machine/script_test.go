@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata with wh
 //	reply REQ ok OFFSET | CODE | lost | unsent | refused    for every batch, or NAME=... for one
 //	divide NAME A:N B:M            Divided
 //	withdraw NAME RECORDS          Withdrawn
-//	hurry | relax | abort
+//	hurry | relax | press | ease | abort
 //	wait DURATION                  time passes, with a Tick at each deadline
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -167,6 +167,10 @@ func (p *player) command(name string, a []string) {
 		p.step(machine.Event{Kind: machine.Hurried})
 	case "relax":
 		p.step(machine.Event{Kind: machine.Relaxed})
+	case "press":
+		p.step(machine.Event{Kind: machine.Pressed})
+	case "ease":
+		p.step(machine.Event{Kind: machine.Eased})
 	case "abort":
 		p.step(machine.Event{Kind: machine.Aborted, Err: errors.New("closed")})
 	case "wait":

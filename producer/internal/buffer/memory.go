@@ -2,7 +2,7 @@
 // written into.
 //
 // A chunk is charged from Get to Put. Whoever finds the account empty waits in line, so that a large record is
-// not starved by small ones. Chunks come in powers of two from 1 KiB to 1 MiB and are kept for reuse; larger ones
+// not starved by small ones. Chunks come in powers of two from 512 B to 1 MiB and are kept for reuse; larger ones
 // are made to measure and left to the garbage collector.
 package buffer
 
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	minBits = 10 // 1 KiB
+	minBits = 9  // 512 B: with a thousand partitions most batches are small
 	maxBits = 20 // 1 MiB
 )
 
