@@ -1,15 +1,19 @@
 package fetch
 
+import "slices"
+
 // evict drops what paused partitions have buffered, except a chunk that is half read, and lets it be fetched again
 // later. It is done when memory is short: otherwise one paused partition could hold the whole budget, and the others
 // would wait for it for ever. d.mu is held.
 func (d *Driver) evict() {
-	seen := map[*Cell]bool{}
+	var paused []*Cell // all of them first: evicting one moves the queue
 	for _, it := range d.queue {
-		if it.cell.paused() && !seen[it.cell] {
-			seen[it.cell] = true
-			d.evictCell(it.cell)
+		if it.cell.paused() && !slices.Contains(paused, it.cell) {
+			paused = append(paused, it.cell)
 		}
+	}
+	for _, c := range paused {
+		d.evictCell(c)
 	}
 }
 
