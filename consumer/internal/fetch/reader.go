@@ -95,6 +95,7 @@ func (r *Reader) Stopped(g *Reading) bool { return g.Cell.state.Load() != g.expe
 // three nils if there is none and wait is not set. The error is ErrClosed or the cause of ctx's end.
 func (r *Reader) Next(ctx context.Context, wait bool) (*Reading, *Failed, error) {
 	for {
+		r.halt.Store(false) // before looking at what sets it: an earlier caller's ctx may have, and must not slow this one
 		if r.d.Closed() {
 			r.release()
 			return nil, nil, ErrClosed
