@@ -219,16 +219,22 @@ func TestLostAnswersAndDroppedConnectionsAreTriedAgain(t *testing.T) {
 }
 
 func TestTopicIsAwaitedUntilItHasLeaders(t *testing.T) {
-	p := peer(t, 1, nil)
-	a := adminOf(t, p)
-	time.AfterFunc(5*time.Millisecond, func() { p.SetTopic("late", 0, 1, -1) })
-	time.AfterFunc(15*time.Millisecond, func() { p.SetTopic("late", 1, 1, 1) })
-	require.NoError(t, a.AwaitTopic(t.Context(), "late"))
-	for _, r := range p.Requests(wire.KeyMetadata) {
-		if req := r.Body.(*message.MetadataRequest); len(req.Topics) > 0 {
+	var p *wiretest.Peer
+	asked := 0 // by the administrator: the client itself asks for no topic
+	p = peer(t, 1, func(r *wiretest.Request) message.Response {
+		if req, ok := r.Body.(*message.MetadataRequest); ok && len(req.Topics) > 0 {
 			require.False(t, req.AllowAutoTopicCreation, "waiting for a topic does not create it")
+			switch asked++; asked {
+			case 2:
+				p.SetTopic("late", 0, 1, -1)
+			case 4:
+				p.SetTopic("late", 1, 1, 1)
+			}
 		}
-	}
+		return nil
+	})
+	require.NoError(t, adminOf(t, p).AwaitTopic(t.Context(), "late"))
+	require.Equal(t, 4, asked)
 }
 
 // Everything that waits ends with ctx, or by itself after default.api.timeout.ms, and says what it was waiting for.

@@ -181,6 +181,7 @@ func (f *rebuilt) close() error {
 
 // identical counts the files whose rebuilt bytes, as they are on disk, have the SHA-256 of what was sent.
 func (o *output) identical(in *input) (same int) {
+	o.bar.done()
 	for _, f := range o.open {
 		f.close() // what it could not write shows in the sum
 	}
