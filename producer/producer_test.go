@@ -477,6 +477,21 @@ func TestCustomPartitioner(t *testing.T) {
 	require.ErrorContains(t, err, "the partitioner chose partition 7")
 }
 
+func TestPartitionerSettings(t *testing.T) {
+	l := newLogs(t, "orders")
+	p, err := producer.New(l.client(client.Rack("here")), producer.BatchSize(300), func(c *producer.Config) {
+		c.RackAware, c.AvailabilityTimeout, c.IgnoreKeys = true, time.Millisecond, true
+	})
+	require.NoError(t, err)
+	for range 300 {
+		require.NoError(t, p.Submit(context.Background(), producer.Record{Topic: "orders", Key: []byte("k"), Value: make([]byte, 50)}, nil))
+	}
+	require.NoError(t, p.Close(context.Background()))
+	for i := range int32(3) {
+		require.NotEmpty(t, l.records("orders", i), "keys are ignored, and no leader is in our rack: all partitions get records")
+	}
+}
+
 func TestTyped(t *testing.T) {
 	l := newLogs(t, "orders")
 	p := l.producer()

@@ -101,6 +101,7 @@ func (t *topic) grow(p *Producer, known *client.Topic) {
 	if n > len(parts) {
 		parts = append([]*part(nil), parts...)
 		for len(parts) < n {
+			// leader and rack come with learn
 			pt := &part{topic: t, index: int32(len(parts)), p: p, leader: -1, epoch: -1}
 			pt.m = machine.NewPartition(pt)
 			parts = append(parts, pt)
@@ -158,8 +159,8 @@ func (t *topic) moveOn(p *Producer, old *part) {
 		if p.cfg.AvailabilityTimeout > 0 {
 			l.Stalled = pt.stalled(p.cfg.AvailabilityTimeout)
 		}
-		if p.rack != "" {
-			l.Rack = *pt.rack.Load()
+		if rack := pt.rack.Load(); rack != nil {
+			l.Rack = *rack
 		}
 		loads = append(loads, l)
 	}
