@@ -23,7 +23,6 @@ type loop struct {
 	packed   []*batch // compressed
 	deadline time.Time
 	asleep   time.Time // until when the goroutine sleeps
-	stopped  bool
 
 	wake chan struct{} // to the goroutine, capacity 1
 	stop chan struct{} // closed by Close

@@ -31,7 +31,7 @@ func (l *loop) conclude(v *machine.Verdict) {
 		p.meter.SentBytes.Add(int64(v.Batch.Size))
 	} else {
 		p.meter.SendErrors.Add(int64(len(b.entries)))
-		b.over.err, b.over.refused = p.explain(b, v)
+		b.over.refused, b.over.err = p.explain(b, v)
 		b.over.base, b.over.appended = -1, -1
 		p.cl.Note(client.NoteEvent{
 			Role: "producer", Kind: "batch-failed", Topic: b.part.topic.name, Partition: b.part.index,
@@ -41,8 +41,8 @@ func (l *loop) conclude(v *machine.Verdict) {
 	p.teller.add(b)
 }
 
-// explain makes the error of a batch, one value for all its records, and those of single ones.
-func (p *Producer) explain(b *batch, v *machine.Verdict) (error, map[int32]error) {
+// explain makes the error of a whole batch, one value for all its records, and those of single ones.
+func (p *Producer) explain(b *batch, v *machine.Verdict) (single map[int32]error, whole error) {
 	cause := v.Err
 	said := v.Result.Complaint
 	if said == nil {
@@ -78,13 +78,13 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (error, map[int32]error
 		return &Error{Outcome: v.Outcome, Err: op}
 	}
 	if len(said.Records) == 0 {
-		return wrap(cause), nil
+		return nil, wrap(cause)
 	}
-	single := make(map[int32]error, len(said.Records))
+	single = make(map[int32]error, len(said.Records))
 	for _, e := range said.Records {
 		single[e.Index] = wrap(&RecordError{Message: e.Message, Err: v.Code})
 	}
-	return wrap(&RecordError{Other: true, Message: said.Message, Err: v.Code}), single
+	return single, wrap(&RecordError{Other: true, Message: said.Message, Err: v.Code})
 }
 
 // teller calls the callbacks, in the order of the verdicts, on a goroutine of its own, so that a slow callback holds up

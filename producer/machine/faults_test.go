@@ -77,7 +77,6 @@ type simPart struct {
 	producer map[int64]*producerState
 	strict   bool // as brokers before Kafka 2.5: an unknown producer must begin at 0; later ones take anything
 	sent     []*simBatch
-	verdicts []string
 }
 
 type producerState struct {
