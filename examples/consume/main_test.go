@@ -12,6 +12,7 @@ import (
 
 func Example() {
 	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
 	k, err := fakebroker.New(fakebroker.Listen("127.0.0.1:0"), fakebroker.Topic("greetings", 1))
 	if err != nil {
 		fmt.Println(err)
