@@ -35,6 +35,9 @@ func (c *Controller) updateFeatures(v View, r *message.UpdateFeaturesRequest) Re
 	if r.ValidateOnly {
 		records = nil
 	}
+	for i := range r.FeatureUpdates { // versions before 2 list what went well, with the name of the error that there is not
+		resp.Results = append(resp.Results, message.UpdatableFeatureResult{Feature: r.FeatureUpdates[i].Feature, ErrorMessage: new("NONE")})
+	}
 	return Result{Records: records, Response: resp}
 }
 

@@ -259,7 +259,39 @@ func TestTheQuorumIsDescribed(t *testing.T) {
 	require.Equal(t, int32(1), p.LeaderEpoch)
 	require.Positive(t, p.HighWatermark)
 	require.Equal(t, p.HighWatermark, p.CurrentVoters[0].LogEndOffset)
+	for v := range int16(2) { // which have fewer fields
+		resp = ask[*message.DescribeQuorumResponse](a, v, &message.DescribeQuorumRequest{Topics: topics})
+		require.Len(t, resp.Topics[0].Partitions[0].CurrentVoters, 1)
+	}
 	topics[0].TopicName = "orders"
 	resp = ask[*message.DescribeQuorumResponse](a, 2, &message.DescribeQuorumRequest{Topics: topics})
 	require.Equal(t, errcode.UnknownTopicOrPartition, errcode.Code(resp.Topics[0].Partitions[0].ErrorCode))
+}
+
+func TestApiVersionsKnowsWhomAClientExpects(t *testing.T) {
+	a := startAdmin(t, nil)
+	cluster, other := "AAECAwQFBgcICQoLDA0ODw", "AAAAAAAAAAAAAAAAAAAAAA"
+	for _, c := range []struct {
+		cluster *string
+		node    int32
+		code    errcode.Code
+	}{
+		{nil, -1, errcode.None}, {&cluster, 1, errcode.None},
+		{&cluster, -1, errcode.InvalidRequest}, {nil, 1, errcode.InvalidRequest},
+		{&other, 1, errcode.RebootstrapRequired}, {&cluster, 2, errcode.RebootstrapRequired},
+	} {
+		resp := ask[*message.ApiVersionsResponse](a, 5, &message.ApiVersionsRequest{ClientSoftwareName: "x", ClientSoftwareVersion: "1", ClusterId: c.cluster, NodeId: c.node})
+		require.Equal(t, c.code, errcode.Code(resp.ErrorCode))
+		require.Equal(t, c.code == errcode.None, len(resp.ApiKeys) > 0)
+	}
+}
+
+func TestFeatureUpdatesThatGoWellAreListedForOldClients(t *testing.T) {
+	a := startAdmin(t, nil)
+	update := &message.UpdateFeaturesRequest{FeatureUpdates: []message.FeatureUpdateKey{{Feature: "group.version", MaxVersionLevel: 1, UpgradeType: 1}}}
+	for v := range int16(3) {
+		resp := ask[*message.UpdateFeaturesResponse](a, v, update)
+		require.Zero(t, resp.ErrorCode)
+		require.Equal(t, v < 2, len(resp.Results) == 1, "version %d", v)
+	}
 }

@@ -22,9 +22,28 @@ func handleApiVersions(b *Broker, r *Request) {
 		r.Respond(resp)
 		return
 	}
+	if r.Version >= 5 {
+		if code := b.meant(req); code != errcode.None {
+			resp.ErrorCode = int16(code)
+			r.Respond(resp)
+			return
+		}
+	}
 	resp.ApiKeys = advertised
 	b.fillFeatures(r, resp)
 	r.Respond(resp)
+}
+
+// meant tells whether a client that says whom it expects here has come to the right broker: its address may belong to
+// another cluster or node by now. Cluster and node come together or not at all.
+func (b *Broker) meant(req *message.ApiVersionsRequest) errcode.Code {
+	switch cluster, node := req.ClusterId, req.NodeId; {
+	case (cluster == nil) != (node == -1):
+		return errcode.InvalidRequest
+	case cluster != nil && (*cluster != b.clusterID() || node != b.opts.NodeID):
+		return errcode.RebootstrapRequired
+	}
+	return errcode.None
 }
 
 // advertised lists the implemented APIs with the versions that Apache Kafka 4.4 advertises, in ascending order. It is

@@ -90,9 +90,11 @@ func failedResponse(r *Request, code errcode.Code) message.Response {
 			resp.Results = append(resp.Results, message.CreatePartitionsTopicResult{Name: req.Topics[i].Name, ErrorCode: c})
 		}
 		return resp
+	case *message.SaslHandshakeRequest:
+		return &message.SaslHandshakeResponse{ErrorCode: c}
 	case *message.DescribeClusterRequest:
 		resp := message.NewDescribeClusterResponse()
-		resp.ErrorCode = c
+		resp.ErrorCode, resp.ErrorMessage = c, new(code.Text())
 		return resp
 	case *message.ApiVersionsRequest:
 		resp := message.NewApiVersionsResponse()
@@ -105,5 +107,5 @@ func failedResponse(r *Request, code errcode.Code) message.Response {
 		}
 		return resp
 	}
-	return nil
+	return failedGroupResponse(r, code)
 }

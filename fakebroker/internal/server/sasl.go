@@ -65,6 +65,7 @@ func handleSaslAuthenticate(b *Broker, r *Request) {
 	}
 	r.session.auth, r.session.principal = authenticated, principal
 	r.x.Conn.Authenticated()
+	resp.ErrorMessage = new("")
 	r.Respond(resp)
 }
 
@@ -83,6 +84,16 @@ func (b *Broker) rawToken(x *network.Exchange, s *session) {
 // refuseAuth answers after connection.failed.authentication.delay.ms and closes: guessing passwords has a price.
 func (b *Broker) refuseAuth(x *network.Exchange, a network.Answer, reason error) {
 	b.later(func() { x.CompleteAndClose(a, reason) })
+}
+
+// refuseEarly answers a request that came instead of SaslAuthenticate with ILLEGAL_SASL_STATE and closes.
+func (b *Broker) refuseEarly(r *Request, reason error) {
+	resp := failedResponse(r, errcode.IllegalSaslState)
+	if resp == nil {
+		r.Close(reason)
+		return
+	}
+	b.refuseAuth(r.x, &messageAnswer{r.Key, r.Version, r.CorrelationID, resp}, reason)
 }
 
 func (b *Broker) later(f func()) {

@@ -43,8 +43,9 @@ func (b *Broker) Handle(x *network.Exchange) {
 		r.Close(notServed(head.Key))
 		return
 	}
-	if err := s.permits(head.Key); err != nil {
-		r.Close(err)
+	early := s.permits(head.Key)
+	if early != nil && s.auth != awaitAuthenticate {
+		r.Close(early)
 		return
 	}
 	if !served(head.Key, head.Version) {
@@ -59,6 +60,10 @@ func (b *Broker) Handle(x *network.Exchange) {
 	r.Body = s.body(head.Key)
 	if err := r.Body.ReadFrom(&rd, head.Version); err != nil {
 		r.Close(fmt.Errorf("request body: %w", err))
+		return
+	}
+	if early != nil { // between handshake and login there is an answer, as far as the API has a form for it
+		b.refuseEarly(r, early)
 		return
 	}
 	if b.faults.Active() && b.inject(r, h) {

@@ -20,7 +20,7 @@ var metadataHandlers = map[wire.Key]handler{
 	wire.KeyListConfigResources:        handleListConfigResources,
 	wire.KeyListPartitionReassignments: handleListPartitionReassignments,
 	wire.KeyUpdateFeatures:             handleByController,
-	wire.KeyDescribeQuorum:             handleByController,
+	wire.KeyDescribeQuorum:             handleDescribeQuorum,
 }
 
 // handleByController passes a request on as it is: the controller knows best, and its answer comes when this broker has
