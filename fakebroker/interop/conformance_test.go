@@ -48,6 +48,7 @@ var scenarios = map[string]func(*conversation){
 
 func TestConformance(t *testing.T) {
 	ottla := startOttla(t, "--data", t.TempDir())
+	learnOttlaAPIs(t, ottla.addr)
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			kafka := newConversation(t, kafkaAddr)

@@ -63,7 +63,8 @@ func (c *conversation) ask(label string, version int16, req message.Request) mes
 	return resp
 }
 
-// sortHashed puts an answer into order where Apache Kafka's follows a hash table: it says nothing about the request.
+// sortHashed puts an answer into order where Apache Kafka's follows a hash table, which says nothing about the request, and
+// leaves out what does not belong to the scenario.
 func sortHashed(resp message.Response) {
 	switch r := resp.(type) {
 	case *message.DeleteTopicsResponse:
@@ -72,6 +73,14 @@ func sortHashed(resp message.Response) {
 		for _, result := range r.Results {
 			slices.SortFunc(result.Configs, func(x, y message.DescribeConfigsResourceResult) int { return strings.Compare(x.Name, y.Name) })
 		}
+	case *message.ApiVersionsResponse: // what later issues bring is compared when it is there
+		r.ApiKeys = slices.DeleteFunc(r.ApiKeys, func(a message.ApiVersion) bool { return !ottlaAPIs[a.ApiKey] })
+		slices.SortFunc(r.SupportedFeatures, func(x, y message.SupportedFeatureKey) int { return strings.Compare(x.Name, y.Name) })
+		slices.SortFunc(r.FinalizedFeatures, func(x, y message.FinalizedFeatureKey) int { return strings.Compare(x.Name, y.Name) })
+	case *message.ListConfigResourcesResponse: // other tests have topics, too
+		r.ConfigResources = slices.DeleteFunc(r.ConfigResources, func(c message.ConfigResource) bool {
+			return c.ResourceType == 2 && !strings.HasPrefix(c.ResourceName, "cf-")
+		})
 	case *message.ProduceResponse: // the partitions of a topic that were refused
 		for _, topic := range r.Responses {
 			slices.SortStableFunc(topic.PartitionResponses, func(x, y message.PartitionProduceResponse) int { return int(x.Index - y.Index) })
@@ -146,15 +155,17 @@ func asTimeout(err error, target *net.Error) bool {
 
 // The fields that a broker makes up. Everything else has to be equal.
 var (
-	topicIDs     = regexp.MustCompile(`"topicId":"([A-Za-z0-9_-]{22})"`)
-	producerIDs  = regexp.MustCompile(`"producerId":(\d+)`)
-	sessionIDs   = regexp.MustCompile(`"sessionId":([1-9]\d*)`)
-	clusterIDs   = regexp.MustCompile(`"clusterId":"[^"]*"`)
-	portNumbers  = regexp.MustCompile(`"port":\d+`)
-	brokerEpochs = regexp.MustCompile(`"(finalizedFeaturesEpoch)":\d+`)
-	appendTimes  = regexp.MustCompile(`"logAppendTimeMs":\d{13}`)
-	errorTexts   = regexp.MustCompile(`"(errorMessage|batchIndexErrorMessage)":"(?:[^"\\]|\\.)+"`)
-	docTexts     = regexp.MustCompile(`"documentation":"(?:[^"\\]|\\.)*"`)
+	topicIDs      = regexp.MustCompile(`"topicId":"([A-Za-z0-9_-]{22})"`)
+	producerIDs   = regexp.MustCompile(`"producerId":(\d+)`)
+	sessionIDs    = regexp.MustCompile(`"sessionId":([1-9]\d*)`)
+	clusterIDs    = regexp.MustCompile(`"clusterId":"[^"]*"`)
+	portNumbers   = regexp.MustCompile(`"port":\d+`)
+	brokerEpochs  = regexp.MustCompile(`"(finalizedFeaturesEpoch)":\d+`)
+	appendTimes   = regexp.MustCompile(`"logAppendTimeMs":\d{13}`)
+	errorTexts    = regexp.MustCompile(`"(errorMessage|batchIndexErrorMessage)":"(?:[^"\\]|\\.)+"`)
+	quorumNumbers = regexp.MustCompile(`"(highWatermark|logEndOffset|lastFetchTimestamp|lastCaughtUpTimestamp|leaderEpoch)":\d+`)
+	directoryIDs  = regexp.MustCompile(`"(replicaDirectoryId)":"([A-Za-z0-9_-]{22})"`)
+	docTexts      = regexp.MustCompile(`"documentation":"(?:[^"\\]|\\.)*"`)
 )
 
 func (c *conversation) normal(k wire.Key, text []byte) string {
@@ -180,8 +191,23 @@ func (c *conversation) normal(k wire.Key, text []byte) string {
 	s = brokerEpochs.ReplaceAllString(s, `"$1":"EPOCH"`)
 	s = appendTimes.ReplaceAllString(s, `"logAppendTimeMs":"TIME"`)
 	s = errorTexts.ReplaceAllString(s, `"$1":"TEXT"`)
+	if k == wire.KeyDescribeQuorum { // how long the metadata log is, and when it was looked at
+		s = quorumNumbers.ReplaceAllString(s, `"$1":"N"`)
+		s = directoryIDs.ReplaceAllString(s, `"$1":"ID"`)
+	}
 	s = docTexts.ReplaceAllString(s, `"documentation":"TEXT"`)
 	return s
+}
+
+// ottlaAPIs are the keys that ottla lists.
+var ottlaAPIs = map[int16]bool{}
+
+func learnOttlaAPIs(t testing.TB, addr string) {
+	c := newConversation(t, addr)
+	req := &message.ApiVersionsRequest{ClientSoftwareName: "x", ClientSoftwareVersion: "1", NodeId: -1}
+	for _, a := range c.exchange(3, req).(*message.ApiVersionsResponse).ApiKeys {
+		ottlaAPIs[a.ApiKey] = true
+	}
 }
 
 // create makes a topic and remembers its id; scenarios run on a broker of their own, or under names of their own.
