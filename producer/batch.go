@@ -37,6 +37,8 @@ type batch struct {
 	// holds counts what keeps the batch from being recycled: its buffer and its entries.
 	holds atomic.Int32
 	over  conclusion
+	// judged: the verdict is in the teller's hands. late: the teller gives the buffer back, after the callbacks.
+	judged, late bool
 }
 
 type entry struct {
@@ -137,7 +139,7 @@ func (p *Producer) let(b *batch) {
 	clear(b.entries)
 	clear(b.waiters)
 	b.entries, b.waiters, b.flushes, b.async = b.entries[:0], b.waiters[:0], nil, 0
-	b.over = conclusion{}
+	b.over, b.judged, b.late = conclusion{}, false, false
 	b.part = nil
 	p.batches.put(b)
 }

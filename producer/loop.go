@@ -232,8 +232,13 @@ func (l *loop) step() {
 	}
 }
 
-// release frees a batch's memory; its callbacks may still have to be called.
+// release frees a batch's memory; its callbacks may still have to be called. When they are far behind, the memory is kept
+// until they have been called: that bounds the teller's line.
 func (l *loop) release(b *batch) {
+	if !b.judged && l.p.teller.behind() {
+		b.late = true
+		return
+	}
 	b.dropBuffer(l.p.mem)
 	l.p.let(b)
 }
@@ -243,6 +248,7 @@ func (l *loop) discard(b *batch) {
 	for _, f := range b.flushes {
 		f.less()
 	}
+	b.judged = true
 	l.release(b)
 	l.p.let(b)
 }

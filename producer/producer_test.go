@@ -381,6 +381,26 @@ func TestCallbackMaySubmit(t *testing.T) {
 	require.Len(t, l.records("orders", -1), 51)
 }
 
+func TestSlowCallbacksStopTheSubmitters(t *testing.T) {
+	l := newLogs(t, "orders")
+	p := l.producer(producer.BufferMemory(256<<10), producer.MaxBlock(50*time.Millisecond))
+	gate := make(chan struct{})
+	var told atomic.Int64
+	n := int64(0)
+	var err error
+	for err == nil && n < 3<<20 {
+		if err = p.Submit(context.Background(), producer.Record{Topic: "orders"}, func(producer.Ack, error) { <-gate; told.Add(1) }); err == nil {
+			n++
+		}
+	}
+	require.ErrorIs(t, err, producer.ErrBufferFull)
+	require.Less(t, n, int64(1<<20+100_000), "a million untold records, and what buffer.memory holds")
+	close(gate)
+	require.NoError(t, p.Flush(context.Background()))
+	require.Equal(t, n, told.Load())
+	require.Zero(t, producer.BufferUsed(p))
+}
+
 func TestSendAll(t *testing.T) {
 	l := newLogs(t, "orders")
 	p := l.producer()

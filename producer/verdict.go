@@ -24,6 +24,7 @@ type conclusion struct {
 func (l *loop) conclude(v *machine.Verdict) {
 	b := v.Batch.Owner.(*batch)
 	p := l.p
+	b.judged = true
 	b.part.queued.Store(int32(b.part.m.Queued()))
 	b.over = conclusion{base: v.Result.BaseOffset, appended: v.Result.AppendTime}
 	if v.Outcome == Acked {
@@ -88,9 +89,12 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (single map[int32]error
 }
 
 // teller calls the callbacks, in the order of the verdicts, on a goroutine of its own, so that a slow callback holds up
-// neither a connection nor the loop. Buffer memory is free before the callback runs: a callback may Submit.
+// neither a connection nor the loop. Buffer memory is free before the callback runs: a callback may Submit. Its line is
+// bounded: beyond maxUntold records, batches keep their memory until they have been told, so buffer.memory stops the
+// submitters (and a callback that submits then waits up to max.block.ms).
 type teller struct {
-	p *Producer
+	p      *Producer
+	untold atomic.Int64 // records in line
 
 	mu      sync.Mutex
 	queue   []told
@@ -98,6 +102,10 @@ type teller struct {
 	wake    chan struct{}
 	stopped bool
 }
+
+const maxUntold = 1 << 20
+
+func (t *teller) behind() bool { return t.untold.Load() > maxUntold }
 
 // told is a batch whose records are to be told, or a flush that came to this point of the line.
 type told struct {
@@ -115,6 +123,7 @@ func (t *teller) add(b *batch) {
 		return
 	}
 	t.queue = append(t.queue, told{b: b})
+	t.untold.Add(int64(len(b.entries)))
 	t.mu.Unlock()
 	t.signal()
 }
@@ -147,7 +156,9 @@ func (t *teller) main() {
 			if x.f != nil {
 				x.f.less()
 			} else {
+				n := len(x.b.entries)
 				t.p.tell(x.b)
+				t.untold.Add(int64(-n))
 			}
 			line[i] = told{}
 		}
@@ -195,6 +206,10 @@ func (p *Producer) tell(b *batch) {
 		if e.done != nil {
 			e.done(ack, err)
 		}
+	}
+	if b.late {
+		b.dropBuffer(p.mem)
+		p.let(b)
 	}
 	for _, f := range b.flushes {
 		f.less()
