@@ -96,6 +96,9 @@ func (k *Cluster) properties() error {
 		"process.roles":             "broker,controller",
 		"controller.listener.names": "CONTROLLER",
 		"log.dirs":                  k.dir,
+		// One node cannot hold the three replicas that internal topics have by default; Apache Kafka's example
+		// server.properties sets the same.
+		"offsets.topic.replication.factor": "1",
 	}
 	for name, value := range k.settings.Properties {
 		k.layers[name] = value

@@ -37,11 +37,16 @@ type exchange struct {
 // replayed are the parts that this broker has all APIs of; of the others the cases that follow.
 var replayed = map[string]bool{
 	"apiversions": true, "topics": true, "metadata": true, "produce": true, "idempotent": true, "listoffsets": true,
-	"fetch": true, "configs": true, "malformed": true,
+	"fetch": true, "coordinators": true, "classic-group": true, "offsets": true, "configs": true, "malformed": true,
 }
 
 var replayedCases = map[string]bool{
 	"handshake on plaintext": true, "authenticate on plaintext": true, "reassignments": true,
+}
+
+// notYet are cases of the replayed parts that need a coordinator which this broker does not have.
+func notYet(e *exchange) bool {
+	return e.Case == "transaction again" || strings.HasPrefix(e.Case, "share ") && e.Part == "consumer-group"
 }
 
 // recordedAt is when the recording was made: the batches in it have timestamps of that time, and brokers refuse
@@ -58,7 +63,7 @@ func TestExchangesOfApacheKafka(t *testing.T) {
 		r := &replay{t: t, k: k, conns: make(map[int]net.Conn), m: newMapping()}
 		for i := range all {
 			e := &all[i]
-			if !replayed[e.Part] && !replayedCases[e.Case] {
+			if !replayed[e.Part] && !replayedCases[e.Case] || notYet(e) {
 				continue
 			}
 			r.one(e)

@@ -24,6 +24,8 @@ var madeUp = map[string]func(m *mapping, want, got any) bool{
 	"topicId":                (*mapping).sameTopic,    // random: ours stands for theirs from the first time on; zero is none
 	"producerId":             (*mapping).sameProducer, // from blocks; -1 is none
 	"sessionId":              (*mapping).sameSession,  // random; 0 is none
+	"memberId":               (*mapping).sameMember,   // random; "" is none
+	"leader":                 (*mapping).sameMember,   // of a group
 	"clusterId":              (*mapping).present,      // random
 	"host":                   (*mapping).present,      // where the broker was
 	"port":                   (*mapping).present,      // likewise
@@ -41,7 +43,7 @@ var timing = map[string]bool{"14": true, "15": true, "51": true}
 // orderedBy names the fields that tell the elements of an array apart. Apache Kafka answers topics, partitions, configs
 // and features in the order of a Java hash map, so arrays are compared in the order of these fields. Elements without
 // any of them (topics named by id) are compared in the order they came.
-var orderedBy = []string{"apiKey", "name", "topicName", "topic", "resourceType", "resourceName", "partitionIndex", "index", "partition", "nodeId", "brokerId"}
+var orderedBy = []string{"apiKey", "name", "topicName", "topic", "resourceType", "resourceName", "partitionIndex", "index", "partition", "nodeId", "brokerId", "groupId", "memberId"}
 
 // mapping knows which of our made-up values stands for which of the recording's.
 type mapping struct {
@@ -54,6 +56,7 @@ func (m *mapping) sameTopic(want, got any) bool {
 	return m.same("topicId", wire.UUID{}.String(), want, got)
 }
 func (m *mapping) sameProducer(want, got any) bool { return m.same("producerId", "-1", want, got) }
+func (m *mapping) sameMember(want, got any) bool   { return m.same("memberId", "", want, got) }
 func (m *mapping) sameSession(want, got any) bool  { return m.same("sessionId", "0", want, got) }
 
 // same learns which of our values stands for a recorded one, and holds to it.
@@ -149,6 +152,10 @@ func (m *mapping) replace(v any) (changed bool) {
 				if ours, ok := m.ours[name+field.(string)]; ok {
 					v[name], changed = ours, true
 				}
+			case "memberId":
+				if ours, ok := m.ours[name+fmt.Sprint(field)]; ok {
+					v[name], changed = ours, true
+				}
 			case "producerId", "sessionId":
 				if ours, ok := m.ours[name+fmt.Sprint(field)]; ok {
 					v[name], changed = json.Number(ours), true
@@ -198,6 +205,7 @@ func (m *mapping) compare(key wire.Key, want, got map[string]any) []string {
 	}
 	if key == wire.KeyListConfigResources {
 		want["configResources"] = withoutInternal(want["configResources"].([]any))
+		got["configResources"] = withoutInternal(got["configResources"].([]any))
 	}
 	if code, ok := want["errorCode"]; ok && timing[fmt.Sprint(code)] && fmt.Sprint(got["errorCode"]) == "0" {
 		return nil
@@ -207,10 +215,10 @@ func (m *mapping) compare(key wire.Key, want, got map[string]any) []string {
 	return diffs
 }
 
-// withoutInternal drops the internal topics, which the parts of the recording about groups and transactions made: those
-// parts are not replayed yet.
-func withoutInternal(want []any) []any {
-	return slices.DeleteFunc(want, func(r any) bool {
+// withoutInternal drops the internal topics: the parts of the recording about transactions and share groups, which made
+// theirs, are not replayed yet.
+func withoutInternal(listed []any) []any {
+	return slices.DeleteFunc(listed, func(r any) bool {
 		return strings.HasPrefix(fmt.Sprint(r.(map[string]any)["resourceName"]), "__")
 	})
 }

@@ -25,6 +25,7 @@ func (b *Broker) ApplyImage(img *image.Image, delta *image.Delta) {
 			b.followTopic(img, c.New, c.Partitions(), now)
 		}
 	}
+	b.coordinators.follow(img, delta, changes)
 	b.image.Store(img)
 	for _, c := range changes {
 		b.awaiting.Check(c.Name())

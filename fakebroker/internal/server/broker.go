@@ -55,17 +55,18 @@ type Broker struct {
 	faults     *fault.Set
 	metrics    *Metrics
 
-	config     atomic.Pointer[config.Layers]
-	image      atomic.Pointer[image.Image] // what handlers read; replaced after the partitions follow it
-	ordinary   atomic.Pointer[ordinaryTopic]
-	table      *partitionTable
-	sessions   *fetchSessions
-	waiting    *purgatory.Purgatory[*partition] // delayed fetch, delayed produce, AwaitRecords
-	awaiting   *purgatory.Purgatory[string]     // AwaitTopic, by topic name
-	producers  producerIDs
-	upkeep     chan struct{} // one slot: look at the storage manager's deadline again
-	stop       chan struct{}
-	background sync.WaitGroup
+	config       atomic.Pointer[config.Layers]
+	image        atomic.Pointer[image.Image] // what handlers read; replaced after the partitions follow it
+	ordinary     atomic.Pointer[ordinaryTopic]
+	table        *partitionTable
+	sessions     *fetchSessions
+	waiting      *purgatory.Purgatory[*partition] // delayed fetch, delayed produce, AwaitRecords
+	awaiting     *purgatory.Purgatory[string]     // AwaitTopic, by topic name
+	producers    producerIDs
+	coordinators *coordinators // groups; they follow the partitions of their topic
+	upkeep       chan struct{} // one slot: look at the storage manager's deadline again
+	stop         chan struct{}
+	background   sync.WaitGroup
 }
 
 // Image returns the newest metadata image that this broker has applied. It is immutable.

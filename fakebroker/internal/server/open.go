@@ -110,6 +110,7 @@ func (b *Broker) open(ctx context.Context) error {
 	b.sessions = newFetchSessions(int(b.Config().Int("max.incremental.fetch.session.cache.slots")), b.opts.Random)
 	b.background.Add(1)
 	go b.keepUp()
+	b.coordinators = newCoordinators(b)
 	d.Start(b.ApplyImage)
 	if b.epoch, err = d.Register(ctx, b.registration(dirs)); err != nil {
 		return fmt.Errorf("register with the controller: %w", err)
@@ -222,6 +223,9 @@ func (b *Broker) Close() error { return b.shut(time.Now()) }
 func (b *Broker) shut(now time.Time) error {
 	if b.front != nil {
 		b.front.Close()
+	}
+	if b.coordinators != nil {
+		b.coordinators.close()
 	}
 	b.waiting.Close()
 	b.awaiting.Close()

@@ -1,0 +1,115 @@
+package coordinator
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ottla-kafka/ottla/wire/errcode"
+)
+
+// loadAtOnce is how long a log may be, in bytes, to be loaded by the loop itself: a fraction of a millisecond, less than
+// a client would need to be told to come back.
+const loadAtOnce = 64 << 10
+
+var errStopped = errors.New("the runtime was closed")
+
+func (r *Runtime) elect(partition, epoch int32) {
+	if r.ended() {
+		return
+	}
+	if s := r.shards[partition]; s != nil {
+		if s.epoch >= epoch {
+			return
+		}
+		r.drop(partition, errcode.NotCoordinator)
+	}
+	s := &shard{partition: partition, epoch: epoch, machine: r.o.NewShard(partition)}
+	r.shards[partition] = s
+	if r.o.Writer.Size(partition) <= loadAtOnce {
+		r.loaded(s, r.replay(s, &r.encoder))
+		return
+	}
+	r.toLoad = append(r.toLoad, s)
+	r.loadNext()
+}
+
+// loadNext starts the loader unless it runs or there is nothing to do. One log is loaded at a time; the goroutine ends
+// with the log, or early when the runtime is closed.
+func (r *Runtime) loadNext() {
+	if r.loading || len(r.toLoad) == 0 {
+		return
+	}
+	s := r.toLoad[0]
+	r.toLoad = r.toLoad[1:]
+	r.loading = true
+	r.loaders.Add(1)
+	go func() {
+		defer r.loaders.Done()
+		err := r.replay(s, &batches{log: r.o.Log})
+		r.post(func() {
+			r.loading = false
+			r.loaded(s, err)
+			r.loadNext()
+		})
+	}()
+}
+
+// replay reads the log of a shard into its machine, which nobody else touches before it is active.
+func (r *Runtime) replay(s *shard, decoder *batches) error {
+	skipped := 0
+	end, committed, err := r.o.Writer.Load(s.partition, s.epoch, func(batch []byte) error {
+		if r.ended() {
+			return errStopped
+		}
+		n, err := decoder.decode(batch, s.machine.Replay)
+		skipped += n
+		return err
+	})
+	if skipped > 0 {
+		r.o.Logger.Warn("coordinator records of unknown types were passed over", "topic", r.o.Log, "partition", s.partition, "records", skipped)
+	}
+	s.end, s.committed = end, committed
+	return err
+}
+
+func (r *Runtime) loaded(s *shard, err error) {
+	if r.shards[s.partition] != s {
+		return // dropped meanwhile
+	}
+	if err != nil {
+		if !errors.Is(err, errStopped) {
+			r.o.Logger.Error("coordinator was not loaded; its groups are unavailable", "topic", r.o.Log, "partition", s.partition, "err", err)
+		}
+		delete(r.shards, s.partition)
+		return
+	}
+	s.active = true
+	now := time.Now()
+	var out Result
+	s.machine.Loaded(now, &out)
+	r.carryOut(s, now, &out)
+}
+
+// A Dropper is a Shard that keeps tickets: it is told when the shard is dropped and refuses them all with code.
+type Dropper interface {
+	Drop(code errcode.Code, out *Result)
+}
+
+// drop ends a shard: what it had promised but not committed, and what waited in the machine, is refused.
+func (r *Runtime) drop(partition int32, code errcode.Code) {
+	s := r.shards[partition]
+	if s == nil {
+		return
+	}
+	delete(r.shards, partition)
+	for _, h := range s.held {
+		r.answer(Reply{Ticket: h.reply.Ticket, Code: code})
+	}
+	if m, ok := s.machine.(Dropper); ok && s.active {
+		var out Result
+		m.Drop(code, &out)
+		for _, reply := range out.Replies {
+			r.answer(reply)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package group
+
+import (
+	"time"
+
+	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/logrecord"
+	"github.com/ottla-kafka/ottla/wire/message"
+)
+
+// commitOffsets answers OffsetCommit. First each topic and partition is looked up; what is not there does not reach the
+// group. Then the group decides about the rest as a whole: may this member commit? Last each metadata string is measured.
+//
+// Topics that are refused come first in the answer, as in Apache Kafka's.
+func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, out *coordinator.Result) {
+	var refused, taken []message.OffsetCommitResponseTopic
+	var commits []commit
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		known := m.topic(t.Name, t.TopicId)
+		answer := message.OffsetCommitResponseTopic{Name: t.Name, TopicId: t.TopicId}
+		var bad []message.OffsetCommitResponsePartition
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			switch {
+			case known == nil && r.Version >= 10:
+				bad = append(bad, message.OffsetCommitResponsePartition{PartitionIndex: p.PartitionIndex, ErrorCode: int16(errcode.UnknownTopicId)})
+			case !m.hasPartition(known, p.PartitionIndex):
+				bad = append(bad, message.OffsetCommitResponsePartition{PartitionIndex: p.PartitionIndex, ErrorCode: int16(errcode.UnknownTopicOrPartition)})
+			default:
+				answer.Partitions = append(answer.Partitions, message.OffsetCommitResponsePartition{PartitionIndex: p.PartitionIndex})
+				commits = append(commits, commit{topic: known, partition: p})
+			}
+		}
+		switch {
+		case len(answer.Partitions) > 0:
+			answer.Partitions = append(bad, answer.Partitions...)
+			taken = append(taken, answer)
+		default:
+			answer.Partitions = bad
+			refused = append(refused, answer)
+		}
+	}
+	resp := &message.OffsetCommitResponse{Topics: append(refused, taken...)}
+	if len(commits) > 0 {
+		m.commitKnown(now, r, req, commits, resp, out)
+	}
+	out.Reply(r.Ticket, resp)
+}
+
+// commit is one partition of a request whose topic is known.
+type commit struct {
+	topic     *image.Topic
+	partition *message.OffsetCommitRequestPartition
+}
+
+func (m *Machine) commitKnown(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit, resp *message.OffsetCommitResponse, out *coordinator.Result) {
+	codes := make(map[commitKey]errcode.Code)
+	check, code := m.mayCommit(now, r, req, out)
+	for _, c := range commits {
+		p := c.partition
+		metadata := ""
+		if p.CommittedMetadata != nil {
+			metadata = *p.CommittedMetadata
+		}
+		result := code
+		if result == errcode.None && check != nil {
+			result = check(c.topic.ID, p.PartitionIndex)
+		}
+		if result == errcode.None && len(metadata) > m.set.maxMetadata {
+			result = errcode.OffsetMetadataTooLarge
+		}
+		if codes[commitKey{c.topic.ID, p.PartitionIndex}] = result; result != errcode.None {
+			continue
+		}
+		v := logrecord.NewOffsetCommitValue()
+		v.Offset, v.LeaderEpoch, v.Metadata = p.CommittedOffset, p.CommittedLeaderEpoch, metadata
+		v.CommitTimestamp, v.TopicId = now.UnixMilli(), c.topic.ID
+		version := int16(4)
+		if req.RetentionTimeMs >= 0 && r.Version >= 2 && r.Version <= 4 {
+			// Only version 1 of the record can say when an offset expires.
+			v.ExpireTimestamp, v.TopicId, v.LeaderEpoch, version = now.UnixMilli()+req.RetentionTimeMs, wire.UUID{}, -1, 1
+		}
+		out.Record(&logrecord.OffsetCommitKey{Group: req.GroupId, Topic: c.topic.Name, Partition: p.PartitionIndex}, v, version)
+	}
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		known := m.topic(t.Name, t.TopicId)
+		for j := range t.Partitions {
+			if p := &t.Partitions[j]; p.ErrorCode == 0 && known != nil {
+				p.ErrorCode = int16(codes[commitKey{known.ID, p.PartitionIndex}])
+			}
+		}
+	}
+}
+
+type commitKey struct {
+	topic     wire.UUID
+	partition int32
+}
+
+// mayCommit says whether a member may commit at all, and returns a check of single partitions if there is one. Whoever
+// commits has been heard of.
+func (m *Machine) mayCommit(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, out *coordinator.Result) (func(wire.UUID, int32) errcode.Code, errcode.Code) {
+	g := m.groups[req.GroupId]
+	if g == nil {
+		switch {
+		case req.GenerationIdOrMemberEpoch < 0:
+			return nil, errcode.None // a group that only stores offsets; its first record makes it
+		case r.Version >= 9:
+			return nil, errcode.GroupIdNotFound
+		}
+		return nil, errcode.IllegalGeneration
+	}
+	if g.consumer != nil {
+		return m.mayCommitConsumer(now, g, r, req)
+	}
+	c := g.classic
+	code := c.mayCommit(req.MemberId, req.GroupInstanceId, req.GenerationIdOrMemberEpoch)
+	if member := c.member(req.MemberId); code == errcode.None && member != nil {
+		m.heardOf(now, g, member)
+	}
+	return nil, code
+}
+
+// mayCommit are the rules of a classic group. A rebalance stops commits only from the moment on when the new generation
+// has its id (CompletingRebalance); before, members commit what they are about to give up.
+func (c *classicGroup) mayCommit(member string, instance *string, generation int32) errcode.Code {
+	if generation < 0 && c.state == Empty {
+		return errcode.None // from an admin client, or a consumer without group management
+	}
+	switch {
+	case generation >= 0 || member != "" || instance != nil:
+		if code := c.validate(member, instance); code != errcode.None {
+			return code
+		}
+		if generation != c.generation {
+			return errcode.IllegalGeneration
+		}
+	case c.state != Empty:
+		return errcode.UnknownMemberId
+	}
+	if c.state == CompletingRebalance {
+		return errcode.RebalanceInProgress
+	}
+	return errcode.None
+}
