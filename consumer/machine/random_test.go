@@ -94,7 +94,7 @@ func newModel(t *testing.T, seed uint64, verbose bool) *model {
 	m.f = New(Config{MaxBytes: 1000, MaxPartitionBytes: 100, MaxWait: 500 * time.Millisecond, Reset: Fail, ReplicaExpiry: time.Minute,
 		APITimeout: time.Hour, RetryBackoff: 100 * time.Millisecond, RetryBackoffMax: time.Second, Seed: seed})
 	for i := range 1 + m.rnd.IntN(6) {
-		tp := TopicPartition{"t", int32(i)}
+		tp := TopicPartition{Topic: "t", Partition: int32(i)}
 		m.order = append(m.order, tp)
 		m.logs[tp] = &modelLog{leader: m.broker(), epoch: 1, end: int64(m.rnd.IntN(30))}
 		m.step(Added{tp, Earliest})

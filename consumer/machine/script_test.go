@@ -384,7 +384,7 @@ func tp(name string) TopicPartition {
 		return TopicPartition{Topic: name}
 	}
 	n, _ := strconv.Atoi(m[2])
-	return TopicPartition{m[1], int32(n)}
+	return TopicPartition{Topic: m[1], Partition: int32(n)}
 }
 
 // testView is a View in words: brokers=1,2 t=ID t-0=LEADER/EPOCH t-1=ERROR.

@@ -143,6 +143,6 @@ func (s *session) part(topic string, id wire.UUID, partition int32) (FetchPart, 
 	if topic == "" {
 		topic = s.names[id]
 	}
-	p, ok := s.parts[TopicPartition{topic, partition}]
+	p, ok := s.parts[TopicPartition{Topic: topic, Partition: partition}]
 	return p, ok
 }

@@ -4,18 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/ottla-kafka/ottla/client/machine"
 )
 
-// TopicPartition names one partition of one topic. It is comparable and serves as a map key.
-type TopicPartition struct {
-	Topic     string
-	Partition int32
-}
-
-// String is the form that Kafka prints: topic, a hyphen, the partition.
-func (tp TopicPartition) String() string {
-	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
-}
+// TopicPartition names one partition of one topic: the client's type, which administrators use too.
+type TopicPartition = machine.TopicPartition
 
 // Position is the next offset to read, with the leader epoch of what was read just before it. Epoch is -1 where
 // that is unknown; such a position cannot be checked against a truncated log.
