@@ -135,7 +135,7 @@ func TestValidateAsKafkaDoes(t *testing.T) {
 		"negative":                          {[]Option{BatchSize(-1), BufferMemory(-1), Linger(-1), MaxInFlight(0)}, "buffer.memory=-1"},
 		"back-off":                          {[]Option{RetryBackoff(time.Second, time.Millisecond)}, "retry.backoff.max.ms=1ms"},
 		"interceptor":                       {[]Option{Intercept(nil)}, "nil interceptor"},
-		"partitioner":                       {[]Option{Partition(nil)}, "partitioner.class"},
+		"partitioner":                       {[]Option{Partitioner(nil)}, "partitioner.class"},
 		"acks":                              {[]Option{RequireAcks(3)}, "acks=3"},
 		"presets":                           {[]Option{LowLatency, HighThroughput, Durable}, ""},
 	} {
@@ -163,4 +163,17 @@ func TestIdempotenceGivesWayWhenItWasNotAskedFor(t *testing.T) {
 	c.Linger = 100 * time.Second
 	require.NoError(t, c.Validate())
 	require.Equal(t, 130*time.Second, c.DeliveryTimeout)
+}
+
+func TestLintAndPrint(t *testing.T) {
+	c := DefaultConfig()
+	require.Empty(t, c.Lint())
+	require.Contains(t, c.String(), "linger.ms=5\nbatch.size=16384\n")
+	c.Acks, c.Idempotence, c.DeliveryTimeout, c.Linger, c.BatchSize, c.ZstdLevel = AcksNone, false, time.Second, 600*time.Millisecond, 20<<20, 9
+	lines := strings.Join(c.Lint(), "\n")
+	for _, part := range []string{"acks=0", "delivery.timeout.ms is 1s", "linger.ms (600ms)", "larger than max.request.size", "fewer than two batches", "compression.zstd.level is set"} {
+		require.Contains(t, lines, part)
+	}
+	c.Acks = AcksLeader
+	require.Contains(t, strings.Join(c.Lint(), "\n"), "a lost answer writes records twice")
 }

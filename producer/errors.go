@@ -57,6 +57,7 @@ type Error struct {
 	Err     error
 }
 
+// Error says the outcome and the cause.
 func (e *Error) Error() string {
 	if e.Outcome == NotWritten {
 		return "not written: " + e.Err.Error()
@@ -81,6 +82,7 @@ type RecordError struct {
 	Err     error  // the error code
 }
 
+// Error is the code with the broker's words.
 func (e *RecordError) Error() string {
 	s := e.Err.Error()
 	if e.Other {
@@ -103,6 +105,7 @@ type LostError struct {
 	Err        error
 }
 
+// Error counts what was lost.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("producer closed with records on the way: %d not written, %d of unknown outcome: %v", e.NotWritten, e.Unknown, e.Err)
 }

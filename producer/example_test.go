@@ -219,11 +219,11 @@ func ExampleNewTyped() {
 	// Output: 0 <nil>
 }
 
-func ExamplePartition() {
+func ExamplePartitioner() {
 	cl, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	p, _ := producer.New(cl, producer.Partition(partition.RoundRobin()))
+	p, _ := producer.New(cl, producer.Partitioner(partition.RoundRobin()))
 	defer p.Close(ctx)
 	for range 4 {
 		ack, _ := p.Send(ctx, producer.Record{Topic: "orders"})
@@ -253,4 +253,65 @@ func ExampleIntercept() {
 	defer p.Close(ctx)
 	p.Send(ctx, producer.Record{Topic: "orders", Value: []byte("book")})
 	// Output: ended orders 0 <nil>
+}
+
+func ExampleProducer_Send() {
+	cl, stop := connect()
+	defer stop()
+	p, _ := producer.New(cl)
+	defer p.Close(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	ack, err := p.Send(ctx, producer.Record{Topic: "orders", Value: []byte("book"), Headers: []producer.Header{{Key: "shop", Value: []byte("7")}}}.To(1))
+	fmt.Println(ack.Partition, ack.Offset, err)
+	// Output: 1 0 <nil>
+}
+
+func ExampleProducer_Close() {
+	k, _ := fakebroker.New(fakebroker.Topic("orders", 1))
+	cl, _ := client.New(client.Cluster(k))
+	defer cl.Close(context.Background())
+	p, _ := producer.New(cl)
+	p.Warm(context.Background(), "orders")
+	k.Close(context.Background()) // the broker is gone for good
+	p.Submit(context.Background(), producer.Record{Topic: "orders", Value: []byte("book")}, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	var lost *producer.LostError
+	if errors.As(p.Close(ctx), &lost) {
+		fmt.Println("not written:", lost.NotWritten, "unknown:", lost.Unknown)
+	}
+	// Output: not written: 1 unknown: 0
+}
+
+func ExampleProducer_Warm() {
+	cl, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	p, _ := producer.New(cl)
+	defer p.Close(ctx)
+	fmt.Println(p.Warm(ctx, "orders"))
+	n, _ := p.Partitions(ctx, "orders")
+	fmt.Println(n, p.TrySubmit(producer.Record{Topic: "orders", Value: []byte("book")}, nil))
+	// Output:
+	// <nil>
+	// 2 <nil>
+}
+
+func ExampleAny() {
+	cl, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	p, _ := producer.New(cl, func(c *producer.Config) { c.KeyFormat, c.ValueFormat = producer.FormatInt64, producer.FormatJSON })
+	defer p.Close(ctx)
+	orders, _ := producer.Any(p, "orders")
+	_, err := orders.Send(ctx, 42, map[string]any{"item": "book"})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleJSON() {
+	b, null, err := producer.JSON(nil, map[string]int{"n": 1})
+	fmt.Println(string(b), null, err)
+	// Output: {"n":1} false <nil>
 }

@@ -70,8 +70,8 @@ func CompressionLevel(codec compress.Codec, level int) Option {
 	}
 }
 
-// Partition sets the partitioner (partitioner.class).
-func Partition(p partition.Partitioner) Option { return func(c *Config) { c.Partitioner = p } }
+// Partitioner sets who chooses partitions (partitioner.class).
+func Partitioner(p partition.Partitioner) Option { return func(c *Config) { c.Partitioner = p } }
 
 // Intercept adds an interceptor behind those there are.
 func Intercept(i Interceptor) Option {

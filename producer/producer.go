@@ -98,6 +98,9 @@ func Dial(seeds []string, opts ...Option) (*Producer, error) {
 }
 
 func start(cl *client.Client, cfg Config) (*Producer, error) {
+	for _, w := range cfg.Lint() {
+		cl.Logger().Warn("kafka producer: " + w)
+	}
 	seed := cl.Config().Seed
 	if seed == 0 {
 		seed = rand.Uint64()

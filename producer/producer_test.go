@@ -484,7 +484,7 @@ func TestStickyFillsABatchAtATime(t *testing.T) {
 
 func TestCustomPartitioner(t *testing.T) {
 	l := newLogs(t, "orders")
-	p := l.producer(producer.Partition(partition.Func(func(topic *partition.Topic, key, value []byte) int32 {
+	p := l.producer(producer.Partitioner(partition.Func(func(topic *partition.Topic, key, value []byte) int32 {
 		require.Equal(t, "orders", topic.Name)
 		require.Equal(t, []int32{0, 1, 2}, topic.Available)
 		return int32(len(value)) % topic.Partitions
@@ -492,7 +492,7 @@ func TestCustomPartitioner(t *testing.T) {
 	ack, err := p.Send(context.Background(), text("orders", "four"))
 	require.NoError(t, err)
 	require.Equal(t, int32(1), ack.Partition)
-	bad := l.producer(producer.Partition(partition.Func(func(*partition.Topic, []byte, []byte) int32 { return 7 })))
+	bad := l.producer(producer.Partitioner(partition.Func(func(*partition.Topic, []byte, []byte) int32 { return 7 })))
 	_, err = bad.Send(context.Background(), text("orders", "v"))
 	require.ErrorContains(t, err, "the partitioner chose partition 7")
 }

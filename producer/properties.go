@@ -129,7 +129,7 @@ func applyPartitioner(c *Config, v string) error {
 	case "UniformStickyPartitioner":
 		return fmt.Errorf("was removed in Kafka 4.0 (KIP-794); leave partitioner.class out and set partitioner.ignore.keys=true")
 	default:
-		return fmt.Errorf("names a Java class that is not one of Kafka's own; write a partition.Partitioner and use producer.Partition")
+		return fmt.Errorf("names a Java class that is not one of Kafka's own; write a partition.Partitioner and use producer.Partitioner")
 	}
 	return nil
 }
