@@ -28,7 +28,6 @@ func newZstdEncoder(level int) encoder {
 		zstd.WithEncoderCRC(false),     // the batch has its CRC-32C; zstd-jni writes none either
 		zstd.WithZeroFrames(true),
 		zstd.WithWindowSize(window),
-		zstd.WithLowerEncoderMem(true),
 	)
 	if err != nil {
 		panic(err) // options are constants
