@@ -79,8 +79,9 @@ func sortHashed(resp message.Response) {
 		slices.SortFunc(r.FinalizedFeatures, func(x, y message.FinalizedFeatureKey) int { return strings.Compare(x.Name, y.Name) })
 	case *message.ListConfigResourcesResponse: // other tests have topics, too
 		r.ConfigResources = slices.DeleteFunc(r.ConfigResources, func(c message.ConfigResource) bool {
-			return c.ResourceType == 2 && !strings.HasPrefix(c.ResourceName, "cf-")
+			return c.ResourceType == 2 && c.ResourceName != "cf-resources"
 		})
+		slices.SortStableFunc(r.ConfigResources, func(x, y message.ConfigResource) int { return int(x.ResourceType - y.ResourceType) })
 	case *message.ProduceResponse: // the partitions of a topic that were refused
 		for _, topic := range r.Responses {
 			slices.SortStableFunc(topic.PartitionResponses, func(x, y message.PartitionProduceResponse) int { return int(x.Index - y.Index) })

@@ -1,0 +1,171 @@
+//go:build harness
+
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer"
+	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/wire/compress"
+)
+
+func init() {
+	register("ottla", ottla{})
+	register("ottla-poll", ottla{poll: true})
+	register("ottla-batches", ottla{batches: true})
+}
+
+// ottla is our client; the fields say how it consumes.
+type ottla struct{ poll, batches bool }
+
+func (ottla) Pipeline(Opts, time.Duration, int64, *PipeStats) error { return ErrUnsupported }
+
+type ottlaProducer struct {
+	p       *producer.Producer
+	topic   string
+	ok, bad atomic.Int64
+	done    func(producer.Ack, error)
+}
+
+// NewProducer honours the harness: acks=all, idempotent, batches below 1 MB and at most 100,000 records of 100 B in flight.
+func (ottla) NewProducer(o Opts) (Producer, error) {
+	codec := compress.None
+	if o.Codec != "" {
+		var err error
+		if codec, err = compress.Parse(o.Codec); err != nil {
+			return nil, err
+		}
+	}
+	p, err := producer.Dial([]string{o.Bootstrap}, producer.Linger(o.Linger), producer.Compression(codec),
+		producer.BatchSize(500_000), producer.BufferMemory(10<<20))
+	if err != nil {
+		return nil, err
+	}
+	b := &ottlaProducer{p: p, topic: o.Topic}
+	b.done = func(_ producer.Ack, err error) {
+		if err != nil {
+			b.bad.Add(1)
+		} else {
+			b.ok.Add(1)
+		}
+	}
+	return b, nil
+}
+
+func (b *ottlaProducer) Produce(k, v []byte) error {
+	return b.p.Submit(context.Background(), producer.Record{Topic: b.topic, Key: k, Value: v}, b.done)
+}
+
+func (b *ottlaProducer) ProduceSync(k, v []byte) error {
+	ack, err := b.p.Send(context.Background(), producer.Record{Topic: b.topic, Key: k, Value: v})
+	b.done(ack, err)
+	return err
+}
+
+func (b *ottlaProducer) Flush() error              { return b.p.Flush(context.Background()) }
+func (b *ottlaProducer) Acked() (ok, failed int64) { return b.ok.Load(), b.bad.Load() }
+
+func (b *ottlaProducer) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	b.p.Close(ctx)
+}
+
+type ottlaConsumer struct {
+	cl  *client.Client
+	c   *consumer.Consumer
+	how ottla
+}
+
+// NewConsumer reads all partitions from the start. Groups have a scenario of their own, which is not supported yet.
+func (d ottla) NewConsumer(o Opts) (Consumer, error) {
+	if o.Group != "" {
+		return nil, ErrUnsupported
+	}
+	cl, err := client.New(client.Seeds(o.Bootstrap))
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]int32, o.Parts)
+	for i := range parts {
+		parts[i] = int32(i)
+	}
+	opts := []consumer.Option{consumer.Assign(o.Topic, parts...), consumer.StartAt(consumer.Earliest)}
+	if o.LowLat {
+		opts = append(opts, consumer.LowLatency)
+	}
+	c, err := consumer.New(cl, opts...)
+	if err != nil {
+		return nil, errors.Join(err, cl.Close(context.Background()))
+	}
+	return &ottlaConsumer{cl, c, d}, nil
+}
+
+// pollSlice is how many records one Poll of the harness takes: it looks at the clock between polls.
+const pollSlice = 100_000
+
+func (c *ottlaConsumer) Poll(d time.Duration, fn func(int32, int64, []byte, []byte)) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	var n int
+	var err error
+	switch {
+	case c.how.poll:
+		n, err = c.slices(ctx, fn)
+	case c.how.batches:
+		n, err = c.batches(ctx, fn)
+	default:
+		n, err = c.records(ctx, fn)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return n, err
+}
+
+func (c *ottlaConsumer) records(ctx context.Context, fn func(int32, int64, []byte, []byte)) (n int, err error) {
+	for r, err := range c.c.Records(ctx) {
+		if err != nil {
+			return n, err
+		}
+		fn(r.Partition, r.Offset, r.Key, r.Value)
+		if n++; n >= pollSlice {
+			break
+		}
+	}
+	return n, nil
+}
+
+func (c *ottlaConsumer) slices(ctx context.Context, fn func(int32, int64, []byte, []byte)) (int, error) {
+	rs, err := c.c.Poll(ctx, 10_000)
+	for i := range rs {
+		fn(rs[i].Partition, rs[i].Offset, rs[i].Key, rs[i].Value)
+	}
+	return len(rs), err
+}
+
+func (c *ottlaConsumer) batches(ctx context.Context, fn func(int32, int64, []byte, []byte)) (n int, err error) {
+	for b, err := range c.c.Batches(ctx) {
+		if err != nil {
+			return n, err
+		}
+		for r := range b.Records() {
+			fn(r.Partition, r.Offset, r.Key, r.Value)
+			n++
+		}
+		if err := b.Err(); err != nil || n >= pollSlice {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (c *ottlaConsumer) Close() {
+	c.c.Close(context.Background())
+	c.cl.Close(context.Background())
+}
