@@ -15,7 +15,7 @@ import (
 const writeMost = 1 << 20
 
 // keepBuffer is the largest encoding buffer that is kept for the next write.
-const keepBuffer = 256 << 10
+const keepBuffer = 1<<20 + 64<<10
 
 // writer is the writing half of a connection; the link's goroutine owns it.
 type writer struct {
