@@ -23,6 +23,13 @@ type Metrics struct {
 	FetchErrors    int64
 	FetchLatency   LatencyStats
 
+	Rebalances         int64        // finished, of all group members on this client
+	RebalancesLastHour int64        // of them, within the last 60 minutes: the rate
+	RebalanceTime      LatencyStats // from the moment a member had to join (again) to its assignment
+	Commits            int64        // offset commits that the coordinator took
+	CommitErrors       int64        // offset commits whose final verdict was an error
+	CommitLatency      LatencyStats // of commits that succeeded, retries included
+
 	Requests        int64 // written, every kind
 	RequestErrors   int64 // attempts that ended without an answer
 	RequestRetries  int64 // further attempts by Client.Request
@@ -55,7 +62,12 @@ type Meter struct {
 	Buffered                                        atomic.Int64 // gauge, bytes
 	BlockedNanos                                    atomic.Int64
 	SendLatency, FetchLatency                       Latency
+	Commits, CommitErrors                           atomic.Int64
+	CommitLatency                                   Latency
 
+	rebalanceTime                           Latency
+	rebalancesMu                            sync.Mutex
+	rebalances                              [60]rebalanceMinute
 	requests, requestErrors, requestRetries atomic.Int64
 	bytesOut, bytesIn                       atomic.Int64
 	dials, dialErrors, connections          atomic.Int64
@@ -68,6 +80,35 @@ type Meter struct {
 type lagKey struct {
 	topic     string
 	partition int32
+}
+
+// rebalanceMinute counts the rebalances of one minute of an hour.
+type rebalanceMinute struct{ minute, count int64 } // minute since 1970
+
+// Rebalanced counts a rebalance that ended now.
+func (m *Meter) Rebalanced(took time.Duration) {
+	m.rebalanceTime.Add(took)
+	minute := time.Now().Unix() / 60
+	m.rebalancesMu.Lock()
+	defer m.rebalancesMu.Unlock()
+	slot := &m.rebalances[minute%60]
+	if slot.minute != minute {
+		*slot = rebalanceMinute{minute: minute}
+	}
+	slot.count++
+}
+
+// lastHour sums up the rebalances of the last 60 minutes.
+func (m *Meter) lastHour() (n int64) {
+	minute := time.Now().Unix() / 60
+	m.rebalancesMu.Lock()
+	defer m.rebalancesMu.Unlock()
+	for _, slot := range m.rebalances {
+		if slot.minute > minute-60 {
+			n += slot.count
+		}
+	}
+	return n
 }
 
 // SetLag records the lag of a partition being consumed.
@@ -99,6 +140,8 @@ func (c *Client) Metrics() Metrics {
 		SendRetries: m.SendRetries.Load(), SendLatency: m.SendLatency.Stats(),
 		FetchedRecords: m.FetchedRecords.Load(), FetchedBytes: m.FetchedBytes.Load(),
 		FetchErrors: m.FetchErrors.Load(), FetchLatency: m.FetchLatency.Stats(),
+		RebalancesLastHour: m.lastHour(), RebalanceTime: m.rebalanceTime.Stats(),
+		Commits: m.Commits.Load(), CommitErrors: m.CommitErrors.Load(), CommitLatency: m.CommitLatency.Stats(),
 		Requests: m.requests.Load(), RequestErrors: m.requestErrors.Load(), RequestRetries: m.requestRetries.Load(),
 		BytesOut: m.bytesOut.Load(), BytesIn: m.bytesIn.Load(),
 		Dials: m.dials.Load(), DialErrors: m.dialErrors.Load(), MetadataUpdates: m.metadataUpdates.Load(),
@@ -106,6 +149,7 @@ func (c *Client) Metrics() Metrics {
 		Connections: m.connections.Load(), BufferedBytes: m.Buffered.Load(),
 		BudgetUsed: used, BudgetLimit: limit,
 	}
+	out.Rebalances = out.RebalanceTime.Count
 	m.lagMu.Lock()
 	for k, v := range m.lag {
 		out.Lag = append(out.Lag, PartitionLag{k.topic, k.partition, v})

@@ -106,3 +106,21 @@ func TestBudgetWithoutLimitCounts(t *testing.T) {
 	require.EqualValues(t, 1<<40, used)
 	require.Zero(t, b.Limit())
 }
+
+func TestRebalancesAreCountedWithTheirRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl, err := client.New(client.Seeds("127.0.0.1:1"))
+		require.NoError(t, err)
+		defer cl.Close(t.Context())
+		for range 90 {
+			cl.Meter().Rebalanced(2 * time.Second)
+			time.Sleep(time.Minute)
+		}
+		m := cl.Metrics()
+		require.EqualValues(t, 90, m.Rebalances)
+		require.InDelta(t, 60, m.RebalancesLastHour, 1)
+		require.Equal(t, 2*time.Second, m.RebalanceTime.Mean)
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, cl.Metrics().RebalancesLastHour)
+	})
+}
