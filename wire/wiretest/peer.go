@@ -162,9 +162,13 @@ func (p *Peer) SetVersions(k wire.Key, least, most int16) {
 // SetTopic makes metadata tell of a topic whose partitions 0, 1, ... have the given leaders (-1 for none) in the
 // given epoch. Its id follows from its name.
 func (p *Peer) SetTopic(name string, epoch int32, leaders ...int32) {
-	t := message.MetadataResponseTopic{Name: &name, TopicId: TopicID(name)}
+	t := metadataTopic(name)
+	t.TopicId = TopicID(name)
 	for i, leader := range leaders {
-		mp := message.MetadataResponsePartition{PartitionIndex: int32(i), LeaderId: leader, LeaderEpoch: epoch, ReplicaNodes: []int32{leader}, IsrNodes: []int32{leader}}
+		var mp message.MetadataResponsePartition
+		mp.SetDefaults()
+		mp.PartitionIndex, mp.LeaderId, mp.LeaderEpoch = int32(i), leader, epoch
+		mp.ReplicaNodes, mp.IsrNodes = []int32{leader}, []int32{leader}
 		if leader < 0 {
 			mp.ErrorCode, mp.ReplicaNodes, mp.IsrNodes = 5, nil, nil // LEADER_NOT_AVAILABLE
 		}
@@ -174,6 +178,13 @@ func (p *Peer) SetTopic(name string, epoch int32, leaders ...int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.topics = append(slices.Clone(p.topics), t)
+}
+
+// metadataTopic begins with the defaults: versions before 8 have no authorized operations and cannot say any other.
+func metadataTopic(name string) (t message.MetadataResponseTopic) {
+	t.SetDefaults()
+	t.Name = &name
+	return t
 }
 
 // RemoveTopic makes metadata forget a topic.

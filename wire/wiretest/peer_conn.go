@@ -201,5 +201,7 @@ func (p *Peer) topicFor(want message.MetadataRequestTopic) message.MetadataRespo
 	if want.Name != nil {
 		name = *want.Name
 	}
-	return message.MetadataResponseTopic{ErrorCode: int16(errcode.UnknownTopicOrPartition), Name: &name}
+	t := metadataTopic(name)
+	t.ErrorCode = int16(errcode.UnknownTopicOrPartition)
+	return t
 }

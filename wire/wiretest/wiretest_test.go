@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
@@ -55,6 +56,35 @@ func TestPeerAnswersVersionsAndMetadataByItself(t *testing.T) {
 	p.Move(2, "elsewhere:1")
 	_, err = p.DialContext(t.Context(), "tcp", "elsewhere:1")
 	require.NoError(t, err)
+}
+
+// What a peer says by itself can be said in every version that brokers speak, stable ones and old ones.
+func TestPeerAnswersInEveryVersion(t *testing.T) {
+	p := wiretest.NewCluster(2, nil)
+	defer p.Close()
+	p.SetTopic("orders", 3, 1, -1)
+	nc, err := p.DialContext(t.Context(), "tcp", p.Addrs()[0])
+	require.NoError(t, err)
+	for _, req := range []message.Request{message.NewApiVersionsRequest(), metadataOf("orders", "no-such-topic")} {
+		least, most, ok := wire.BrokerVersions(req.Key())
+		require.True(t, ok)
+		for v := least; v <= most; v++ {
+			resp := ask(t, nc, v, req)
+			if meta, ok := resp.(*message.MetadataResponse); ok {
+				require.Len(t, meta.Topics, 2, "version %d", v)
+				require.Len(t, meta.Topics[0].Partitions, 2, "version %d", v)
+				require.EqualValues(t, errcode.UnknownTopicOrPartition, meta.Topics[1].ErrorCode, "version %d", v)
+			}
+		}
+	}
+}
+
+func metadataOf(topics ...string) message.Request {
+	req := message.NewMetadataRequest()
+	for _, name := range topics {
+		req.Topics = append(req.Topics, message.MetadataRequestTopic{Name: &name})
+	}
+	return req
 }
 
 func TestScriptDecides(t *testing.T) {
