@@ -25,10 +25,6 @@ type dialError struct {
 func (e *dialError) Error() string { return fmt.Sprintf("%s to %s: %v", e.stage, e.addr, e.err) }
 func (e *dialError) Unwrap() error { return e.err }
 
-// ErrTLS is the cause when the two sides could not agree on TLS: certificates, names, versions, or a port that
-// does not speak it.
-var ErrTLS = errors.New("TLS handshake failed")
-
 // softwareName and softwareVersion show in the broker's client metrics (KIP-511).
 const (
 	softwareName    = "ottla-go"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,8 +31,12 @@ var (
 	ErrUnknownTopic = errors.New("unknown topic")
 	// ErrWrongCluster is the cause when a broker belongs to another cluster than the first one that answered.
 	ErrWrongCluster = errors.New("broker belongs to another cluster")
-	// ErrUnknownBroker is the cause when metadata has no broker of the id asked for.
+	// ErrUnknownBroker is the cause when metadata has no broker of the id asked for. An id that a new answer does
+	// not name, and none before did, is an error at once; a broker that was there is waited for.
 	ErrUnknownBroker = errors.New("broker is not in the metadata")
+	// ErrTLS is the cause when the two sides could not agree on TLS: certificates, names, versions, or a port that
+	// does not speak it.
+	ErrTLS = errors.New("TLS handshake failed")
 	// ErrAuth is the cause when a login was refused.
 	ErrAuth = errors.New("login refused")
 	// ErrProtocol is the cause when a broker's bytes are not Kafka's, or not in order.
@@ -51,6 +56,7 @@ type OpError struct {
 	Err       error
 }
 
+// Error is one line: operation, topic, broker, attempts and time, cause, hint.
 func (e *OpError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -93,7 +99,8 @@ func Retriable(err error) bool {
 	}
 	var unresolved *errUnresolved
 	var stranger *machine.FrameError
-	if errors.As(err, &unresolved) || errors.As(err, &stranger) && stranger.Stranger != machine.Unknown {
+	var nobody *noBrokerError
+	if errors.As(err, &nobody) || errors.As(err, &unresolved) || errors.As(err, &stranger) && stranger.Stranger != machine.Unknown {
 		return false
 	}
 	for _, final := range []error{ErrClosed, ErrAuth, ErrTLS, ErrWrongCluster, ErrUnsupportedVersion, context.Canceled} {
@@ -122,6 +129,29 @@ func Retriable(err error) bool {
 	return errors.As(err, &ne)
 }
 
+// noBrokerError is an id that the cluster has never had. It matches ErrUnknownBroker and is not worth a second try.
+type noBrokerError struct {
+	id    int32
+	nodes []Node
+}
+
+// Error names the brokers there are, a few of many.
+func (e *noBrokerError) Error() string {
+	const most = 10
+	var ids []string
+	for i, n := range e.nodes {
+		if i == most {
+			ids = append(ids, fmt.Sprintf("and %d more", len(e.nodes)-most))
+			break
+		}
+		ids = append(ids, strconv.Itoa(int(n.ID)))
+	}
+	return fmt.Sprintf("%v: there is no broker %d, the cluster has %s", ErrUnknownBroker, e.id, strings.Join(ids, ", "))
+}
+
+// Is makes errors.Is(err, ErrUnknownBroker) true.
+func (e *noBrokerError) Is(target error) bool { return target == ErrUnknownBroker }
+
 // VersionError says which versions each side knows. It matches ErrUnsupportedVersion.
 type VersionError struct {
 	Key                  wire.Key
@@ -129,6 +159,7 @@ type VersionError struct {
 	BrokerMin, BrokerMax int16 // -1 when the broker does not know the request at all
 }
 
+// Error names both ranges.
 func (e *VersionError) Error() string {
 	if e.BrokerMax < 0 {
 		return fmt.Sprintf("the broker does not know %v", e.Key)

@@ -66,6 +66,37 @@ func TestRequestOutlivesARestart(t *testing.T) {
 	})
 }
 
+func TestBrokerThatNeverExistedIsAnErrorAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, c := start(t, 2, answerCluster)
+		for range 2 { // with nothing known, and with a picture of the cluster that might be old
+			began := time.Now()
+			_, err := c.Request(t.Context(), client.Broker(7), clusterRequest())
+			require.ErrorIs(t, err, client.ErrUnknownBroker)
+			var op *client.OpError
+			require.ErrorAs(t, err, &op)
+			require.False(t, client.Retriable(err))
+			require.ErrorContains(t, err, "there is no broker 7, the cluster has 1, 2")
+			require.Less(t, time.Since(began), time.Second)
+		}
+		require.Len(t, peer.Requests(wire.KeyMetadata), 2, "one look for each request")
+	})
+}
+
+func TestBrokerThatWasThereIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, c := start(t, 2, answerCluster)
+		_, err := c.Request(t.Context(), client.Broker(2), clusterRequest())
+		require.NoError(t, err)
+		peer.Stop(2) // metadata does not name it any more
+		time.AfterFunc(20*time.Second, func() { peer.Start(2) })
+		began := time.Now()
+		_, err = c.Request(t.Context(), client.Broker(2), clusterRequest())
+		require.NoError(t, err)
+		require.InDelta(t, 20, time.Since(began).Seconds(), 3)
+	})
+}
+
 func TestBrokerThatMovedIsFoundAtItsNewAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, c := start(t, 2, answerCluster)

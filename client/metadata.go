@@ -24,11 +24,12 @@ type metadata struct {
 	full    bool            // the next attempt asks for all topics
 	running bool
 	subs    []*subscription
-	changed chan struct{} // closed at the next change or failure
-	lastErr error         // of the newest attempt; nil after a good one
-	failed  int           // attempts that failed so far
-	cluster string        // the pinned cluster id
-	failing time.Time     // since when every seed's name fails to resolve
+	changed chan struct{}  // closed at the next change or failure
+	lastErr error          // of the newest attempt; nil after a good one
+	failed  int            // attempts that failed so far
+	cluster string         // the pinned cluster id
+	seen    map[int32]bool // ids of brokers that any answer has named
+	failing time.Time      // since when every seed's name fails to resolve
 }
 
 type subscription struct {
@@ -45,7 +46,7 @@ type metaAnswer struct {
 func (m *metadata) init(c *Client) {
 	m.c = c
 	m.wake, m.answers, m.changed = make(chan struct{}, 1), make(chan metaAnswer, 1), make(chan struct{})
-	m.tracked, m.fresh = make(map[string]int), make(map[string]bool)
+	m.tracked, m.fresh, m.seen = make(map[string]int), make(map[string]bool), make(map[int32]bool)
 	m.top.Store(machine.NewTopology())
 	m.refresh = machine.Refresh{
 		MaxAge:      c.cfg.MetadataMaxAge,
@@ -154,7 +155,28 @@ func (m *metadata) restart() {
 // publish makes a topology the present one and wakes who waits. The lock is held.
 func (m *metadata) publish(top *Topology) {
 	m.top.Store(top)
+	m.remember(top)
 	m.announce()
+}
+
+// maxSeen bounds what is remembered of brokers; beyond it the memory starts anew.
+const maxSeen = 10_000
+
+// remember notes the brokers of a topology. The lock is held.
+func (m *metadata) remember(top *Topology) {
+	if len(m.seen)+len(top.Brokers) > maxSeen {
+		clear(m.seen)
+	}
+	for id := range top.Brokers {
+		m.seen[id] = true
+	}
+}
+
+// hasSeen tells whether any answer has named a broker.
+func (m *metadata) hasSeen(id int32) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen[id]
 }
 
 func (m *metadata) announce() {

@@ -143,20 +143,34 @@ func (c *Client) resolve(ctx context.Context, to Target) (int32, error) {
 		}
 		return top.Controller, nil
 	case toBroker:
-		top, err := c.awaitMetadata(ctx, func(t *Topology) bool { return !t.At.IsZero() }, "no broker has answered")
-		if err != nil {
-			return -1, err
-		}
-		if _, ok := top.Brokers[to.broker]; !ok {
-			return -1, fmt.Errorf("%w: %d", ErrUnknownBroker, to.broker)
-		}
-		return to.broker, nil
+		return c.brokerByID(ctx, to.broker)
 	case toLeader:
 		return c.leader(ctx, to)
 	case toCoordinator:
 		return c.coordinator(ctx, to.coord, to.key)
 	}
 	return c.anyBroker(ctx)
+}
+
+// brokerByID waits for one new answer of metadata when the broker is not in the present one. A broker that answer
+// does not name either does not exist, and waiting longer would help nobody; one that was there before is down or
+// moving, and comes back.
+func (c *Client) brokerByID(ctx context.Context, id int32) (int32, error) {
+	before := c.Topology()
+	top, err := c.awaitMetadata(ctx, func(t *Topology) bool {
+		_, ok := t.Brokers[id]
+		return ok || !t.At.Equal(before.At)
+	}, "no broker has answered")
+	if err != nil {
+		return -1, err
+	}
+	if _, ok := top.Brokers[id]; ok {
+		return id, nil
+	}
+	if c.meta.hasSeen(id) {
+		return -1, fmt.Errorf("%w: %d was there before", ErrUnknownBroker, id)
+	}
+	return -1, &noBrokerError{id: id, nodes: top.Nodes()}
 }
 
 func (c *Client) leader(ctx context.Context, to Target) (int32, error) {

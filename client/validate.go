@@ -16,6 +16,7 @@ type FieldError struct {
 	Reason string
 }
 
+// Error is key=value: why.
 func (e *FieldError) Error() string {
 	if e.Value == "" {
 		return fmt.Sprintf("%s: %s", e.Key, e.Reason)
