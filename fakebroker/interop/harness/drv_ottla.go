@@ -28,11 +28,17 @@ func (ottla) Pipeline(Opts, time.Duration, int64, *PipeStats) error { return Err
 type ottlaProducer struct {
 	p       *producer.Producer
 	topic   string
+	sent    int64
 	ok, bad atomic.Int64
 	done    func(producer.Ack, error)
 }
 
-// NewProducer honours the harness: acks=all, idempotent, batches below 1 MB and at most 100,000 records of 100 B in flight.
+// inFlight is how many records may wait for their acknowledgement, as for the other clients. The producer itself counts
+// bytes (buffer.memory), so the driver counts.
+const inFlight = 100_000
+
+// NewProducer honours the harness: acks=all, idempotent, batches below 1 MB. The buffer has room for 100,000 records of
+// 100 B and for every partition's chunk to be half full.
 func (ottla) NewProducer(o Opts) (Producer, error) {
 	codec := compress.None
 	if o.Codec != "" {
@@ -42,7 +48,7 @@ func (ottla) NewProducer(o Opts) (Producer, error) {
 		}
 	}
 	p, err := producer.Dial([]string{o.Bootstrap}, producer.Linger(o.Linger), producer.Compression(codec),
-		producer.BatchSize(500_000), producer.BufferMemory(10<<20))
+		producer.BatchSize(500_000), producer.BufferMemory(int64(10<<20+o.Parts*16<<10)))
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +64,16 @@ func (ottla) NewProducer(o Opts) (Producer, error) {
 }
 
 func (b *ottlaProducer) Produce(k, v []byte) error {
+	if b.sent++; b.sent%256 == 0 {
+		for b.sent-b.ok.Load()-b.bad.Load() > inFlight-256 {
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
 	return b.p.Submit(context.Background(), producer.Record{Topic: b.topic, Key: k, Value: v}, b.done)
 }
 
 func (b *ottlaProducer) ProduceSync(k, v []byte) error {
+	b.sent++
 	ack, err := b.p.Send(context.Background(), producer.Record{Topic: b.topic, Key: k, Value: v})
 	b.done(ack, err)
 	return err
