@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker/fault"
@@ -31,10 +32,12 @@ type Cluster struct {
 	dir      string
 	faults   fault.Set
 
-	life      chan struct{} // one slot: Stop, Restart and Close one at a time
+	life      chan struct{} // one slot: Stop, Crash, Restart and Close one at a time
 	mu        sync.Mutex
 	listeners []*bound
 	broker    *server.Broker // nil while stopped
+	process   *vfs.Process   // the broker's hold on fs; belongs to whoever has life
+	muzzle    *atomic.Bool   // silences the broker's log; likewise
 	closed    bool
 }
 
@@ -47,7 +50,7 @@ type TB interface {
 }
 
 // Start starts a cluster for a test: it fails the test on an error, logs to the test's output, and closes the cluster
-// when the test ends.
+// when the test ends. It costs about a millisecond: a test may have a cluster of its own.
 func Start(tb TB, opts ...Option) *Cluster {
 	tb.Helper()
 	log := slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -142,16 +145,17 @@ func (k *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return fail(err)
 	}
+	k.process, k.muzzle = vfs.NewProcess(k.fs), new(atomic.Bool)
 	b, err := server.Open(ctx, server.Options{
 		Config:          layers,
-		FS:              k.fs,
+		FS:              k.process,
 		Dirs:            []string{k.dir},
 		NodeID:          k.node,
 		ClusterID:       k.settings.ClusterID,
 		Listeners:       open,
 		Users:           k.settings.Users,
 		Faults:          &k.faults,
-		Logger:          k.settings.Logger,
+		Logger:          slog.New(muzzled{k.settings.Logger.Handler(), k.muzzle}),
 		NewUUID:         newUUID,
 		Random:          random,
 		FailedAuthDelay: time.Duration(layers.Int("connection.failed.authentication.delay.ms")) * time.Millisecond,
@@ -194,7 +198,7 @@ func (k *Cluster) running() (*server.Broker, error) {
 	return k.broker, nil
 }
 
-// exclusive lets one of Stop, Restart and Close work at a time.
+// exclusive lets one of Stop, Crash, Restart and Close work at a time.
 func (k *Cluster) exclusive(ctx context.Context) (release func(), err error) {
 	select {
 	case k.life <- struct{}{}:

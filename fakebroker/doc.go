@@ -14,20 +14,22 @@
 // leaves the process, nothing is left behind, and inside testing/synctest its time is the bubble's. [Listen] puts it on
 // TCP, [Dir] on disk, [TLS] and [User] secure it; the same code runs in every case.
 //
-//   - cluster.go   Start, New, Stop, Restart, Close: a cluster's life
-//   - config.go    Settings and the options over it; every broker config by its Kafka name through [Config]
-//   - listeners.go which listeners there are, and what they are called
-//   - topics.go    topics made at the start and afterwards
-//   - await.go     waits for what clients do, without polling
-//   - inspect.go   what is in the logs, what was asked
-//   - fault/       rules for requests that go wrong: [Cluster.Inject]
-//   - internal/    the broker itself; network/doc.go and server/doc.go draw the way of a request
+//	cluster.go   Start, New, Stop, Restart, Close: a cluster's life
+//	crash.go     Crash: kill -9 of the broker alone
+//	config.go    Settings and the options over it; every broker config by its Kafka name through Config
+//	listeners.go which listeners there are, and what they are called
+//	topics.go    topics made at the start and afterwards
+//	await.go     waits for what clients do, without polling
+//	inspect.go   what is in the logs, what was asked, where the time went
+//	fault/       rules for requests that go wrong: Cluster.Inject
+//	internal/    the broker itself; network/doc.go and server/doc.go draw the way of a request
 //
 // # Faults
 //
 // [Cluster.Inject] takes rules such as fault.Produce().Topic("orders").LoseResponse().Times(1): answer with an error,
 // drop the connection, delay, never answer, or apply the request and lose its response. [Cluster.Disconnect] cuts all
-// connections, [Cluster.Restart] is a clean restart with the same addresses and data.
+// connections, [Cluster.Restart] is a clean restart with the same addresses and data, [Cluster.Crash] a kill -9: what was
+// written is there after the Restart that follows, what was not acknowledged may or may not be.
 //
 // # Limits of this version
 //

@@ -2,18 +2,32 @@ package fakebroker
 
 import (
 	"fmt"
+	"time"
 
-	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/compress"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
 
-// APIMetrics is what one API has cost; see Cluster.Metrics.
-type APIMetrics = server.APIMetrics
+// APIMetrics is what the requests of one API have cost since the broker was started. The times are sums over all of
+// them, by where they were spent, as in Apache Kafka's request metrics (RequestQueueTimeMs and so on): divided by
+// Requests they are means. They count from a request's last byte to its answer's last byte, whose longest time for one
+// request is Slowest.
+type APIMetrics struct {
+	Key                         wire.Key
+	Requests                    int64         // answered
+	RequestBytes, ResponseBytes int64         // of whole frames
+	Queue                       time.Duration // waiting for a handler
+	Local                       time.Duration // in the handler
+	Remote                      time.Duration // waiting for other requests, replicas, the controller
+	Throttle                    time.Duration // held back by quotas
+	ResponseQueue               time.Duration // answered, not yet picked up by the connection
+	Send                        time.Duration // encoding and writing
+	Slowest                     time.Duration
+}
 
-// Requests returns how many requests of an API the broker has answered since it was started.
+// Requests returns how many requests of an API the broker has answered since it was started; 0 while it is stopped.
 func (k *Cluster) Requests(key wire.Key) int64 {
 	b, err := k.running()
 	if err != nil {
@@ -23,12 +37,18 @@ func (k *Cluster) Requests(key wire.Key) int64 {
 }
 
 // Metrics returns the APIs that had requests since the broker was started, by key: how many, and where their time went.
+// A restart begins anew; a stopped broker has none. Counting goes on meanwhile, so numbers of one API may differ by a
+// request.
 func (k *Cluster) Metrics() []APIMetrics {
 	b, err := k.running()
 	if err != nil {
 		return nil
 	}
-	return b.Metrics().All()
+	var all []APIMetrics
+	for _, m := range b.Metrics().All() {
+		all = append(all, APIMetrics(m))
+	}
+	return all
 }
 
 // Connections returns how many client connections are open.

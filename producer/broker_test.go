@@ -89,6 +89,25 @@ func TestEveryFaultAtEveryStep(t *testing.T) {
 }
 
 func TestBrokerRestartsUnderLoad(t *testing.T) {
+	underLoad(t, func(t *testing.T, round int, k *fakebroker.Cluster) {
+		if round%2 == 0 {
+			require.NoError(t, k.Restart(t.Context()))
+		} else {
+			k.Disconnect()
+		}
+	})
+}
+
+func TestBrokerIsKilledUnderLoad(t *testing.T) {
+	underLoad(t, func(t *testing.T, round int, k *fakebroker.Cluster) {
+		require.NoError(t, k.Crash(t.Context()))
+		time.Sleep(time.Duration(round) * time.Second)
+		require.NoError(t, k.Restart(t.Context()))
+	})
+}
+
+// underLoad sends while something happens to the broker: each record is acknowledged, and in its log once, in order.
+func underLoad(t *testing.T, disturb func(t *testing.T, round int, k *fakebroker.Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		k, p := start(t, []fakebroker.Option{fakebroker.Topic("orders", 3)}, producer.Compression(compress.Lz4), producer.BatchSize(2000))
 		var mu sync.Mutex
@@ -105,11 +124,7 @@ func TestBrokerRestartsUnderLoad(t *testing.T) {
 					acked[v] = true
 				}))
 			}
-			if round%2 == 0 {
-				require.NoError(t, k.Restart(t.Context()))
-			} else {
-				k.Disconnect()
-			}
+			disturb(t, round, k)
 		}
 		require.NoError(t, p.Flush(t.Context()))
 		require.Len(t, acked, n)

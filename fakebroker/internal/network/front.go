@@ -132,19 +132,25 @@ func (f *Front) Disconnect() {
 // Close stops accepting, closes every connection and waits until their goroutines have ended. Exchanges that are still
 // open may be completed afterwards; their answers go nowhere.
 func (f *Front) Close() {
-	f.mu.Lock()
-	if !f.closing {
-		f.closing = true
-		close(f.stop)
-		for _, l := range f.listeners {
-			_ = l.Listener.Close()
-		}
-		for c := range f.conns {
-			c.abort(errClosing)
-		}
-	}
-	f.mu.Unlock()
+	f.Cut()
 	f.wg.Wait()
+}
+
+// Cut is Close without the wait: when it returns no answer leaves any more, and no request comes in.
+func (f *Front) Cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing {
+		return
+	}
+	f.closing = true
+	close(f.stop)
+	for _, l := range f.listeners {
+		_ = l.Listener.Close()
+	}
+	for c := range f.conns {
+		c.abort(errClosing)
+	}
 }
 
 // addressIP is what max.connections.per.ip counts by; empty for peers that are not counted: those in memory and, unless

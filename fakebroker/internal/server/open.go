@@ -219,6 +219,9 @@ func (b *Broker) Connections() int { return b.front.Connections() }
 // lost, and every goroutine has ended.
 func (b *Broker) Close() error { return b.shut(time.Now()) }
 
+// Cut closes listeners and connections at once and waits for nothing. Close is still to be called.
+func (b *Broker) Cut() { b.front.Cut() }
+
 // shut ends what was started, in reverse; parts that were never started are passed over.
 func (b *Broker) shut(now time.Time) error {
 	if b.front != nil {

@@ -8,6 +8,7 @@
 //   - os.go      OSFS: the real disk
 //   - mem.go, memfile.go   MemFS: the same semantics in memory; default of tests
 //   - crash.go   what a MemFS holds after the power was cut
+//   - process.go the hold of one process, which can be killed
 //   - fault.go   FaultFS: errors, short writes and delays on chosen calls
 //   - count.go   CountFS: how many calls, how many bytes, by kind and suffix
 //
