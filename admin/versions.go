@@ -75,3 +75,73 @@ func (r describeCluster) AppendTo(dst []byte, version int16) ([]byte, error) {
 	old.IncludeFencedBrokers = old.IncludeFencedBrokers && version >= 2
 	return old.AppendTo(dst, version)
 }
+
+// listGroups leaves out filters that a version lacks: before version 5 every group is a classic one, so that filter can be
+// dropped where it lets those through; before version 4 states are not known.
+type listGroups struct{ *message.ListGroupsRequest }
+
+func (r listGroups) AppendTo(dst []byte, version int16) ([]byte, error) {
+	old := *r.ListGroupsRequest
+	if version < 4 && len(old.StatesFilter) > 0 {
+		return dst, fmt.Errorf("%w that filters by state, which takes brokers from 2.6 on", client.ErrUnsupportedVersion)
+	}
+	if version < 5 && len(old.TypesFilter) > 0 {
+		if !slices.Contains(old.TypesFilter, string(ClassicGroup)) {
+			return dst, fmt.Errorf("%w that filters by type, which takes brokers from 3.8 on", client.ErrUnsupportedVersion)
+		}
+		old.TypesFilter = nil
+	}
+	return old.AppendTo(dst, version)
+}
+
+// leaveGroup takes out one member by its id where there is no list of them (before version 3, brokers before 2.4).
+type leaveGroup struct{ *message.LeaveGroupRequest }
+
+func (r leaveGroup) AppendTo(dst []byte, version int16) ([]byte, error) {
+	old := *r.LeaveGroupRequest
+	old.Members = slices.Clone(old.Members)
+	for i := range old.Members {
+		if version < 5 {
+			old.Members[i].Reason = nil
+		}
+	}
+	if version < 3 {
+		if len(old.Members) != 1 || old.Members[0].GroupInstanceId != nil {
+			return dst, fmt.Errorf("%w for several members or by instance id, which takes brokers from 2.4 on: remove one at a time, by member id", client.ErrUnsupportedVersion)
+		}
+		old.MemberId, old.Members = old.Members[0].MemberId, nil
+	}
+	return old.AppendTo(dst, version)
+}
+
+// offsetFetch asks about one group in the fields that the version has (a list of groups from version 8 on). Topics go by
+// name in all versions up to 9, the last one that request uses.
+type offsetFetch struct{ *message.OffsetFetchRequest }
+
+func (r offsetFetch) AppendTo(dst []byte, version int16) ([]byte, error) {
+	old := *r.OffsetFetchRequest
+	if version < 8 {
+		old.Groups = nil
+	} else {
+		old.GroupId, old.Topics = "", []message.OffsetFetchRequestTopic{} // null would mean all topics
+	}
+	return old.AppendTo(dst, version)
+}
+
+// offsetCommit leaves the leader's epoch out where there is no field for it (before version 6, brokers before 2.1).
+type offsetCommit struct{ *message.OffsetCommitRequest }
+
+func (r offsetCommit) AppendTo(dst []byte, version int16) ([]byte, error) {
+	if version >= 6 {
+		return r.OffsetCommitRequest.AppendTo(dst, version)
+	}
+	old := *r.OffsetCommitRequest
+	old.Topics = slices.Clone(old.Topics)
+	for i := range old.Topics {
+		old.Topics[i].Partitions = slices.Clone(old.Topics[i].Partitions)
+		for j := range old.Topics[i].Partitions {
+			old.Topics[i].Partitions[j].CommittedLeaderEpoch = -1
+		}
+	}
+	return old.AppendTo(dst, version)
+}
