@@ -1,6 +1,7 @@
 package client
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire"
@@ -8,8 +9,8 @@ import (
 
 // Purpose separates connections to one broker. A broker answers one request of a connection at a time, so a
 // fetch that waits fetch.max.wait.ms must not stand in front of a heartbeat or a produce. There is at most one
-// connection for each broker and purpose, opened when the first call needs it.
-type Purpose uint8
+// connection for each broker and purpose, opened when the first call needs it. Client.Lane makes further ones.
+type Purpose uint32
 
 const (
 	// Metadata carries metadata, coordinator look-ups and everything an administrator asks.
@@ -24,12 +25,16 @@ const (
 	purposes = 4
 )
 
-// String is the purpose's name in lower case.
+// String is the purpose's name in lower case, with a number behind it for a Lane.
 func (p Purpose) String() string {
-	if int(p) < len(purposeNames) {
-		return purposeNames[p]
+	base, lane := p&(1<<laneShift-1), p>>laneShift
+	switch {
+	case int(base) >= len(purposeNames):
+		return "unknown"
+	case lane > 0:
+		return purposeNames[base] + "-" + strconv.Itoa(int(lane))
 	}
-	return "unknown"
+	return purposeNames[base]
 }
 
 var purposeNames = [purposes]string{"metadata", "produce", "fetch", "group"}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client/machine"
@@ -46,6 +47,7 @@ type Client struct {
 
 	linksMu sync.RWMutex
 	links   map[linkKey]*link
+	lanes   atomic.Uint32 // made so far
 
 	randMu sync.Mutex
 	rand   machine.Rand
