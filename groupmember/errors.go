@@ -16,7 +16,7 @@ var (
 	// ErrFenced is the cause when another process took over this member's group.instance.id. It is final.
 	ErrFenced = machine.ErrFenced
 	// ErrClosed is the cause when this member was closed or has left.
-	ErrClosed = errors.New("group member is closed")
+	ErrClosed = machine.ErrClosed
 	// ErrNotOwned is the error of a commit for a partition that this member does not hold (any more).
 	ErrNotOwned = errors.New("partition is not held by this member")
 	// ErrStalled is the cause when the owner told that it stopped to process (max.poll.interval.ms): the member

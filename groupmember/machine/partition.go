@@ -3,32 +3,22 @@ package machine
 import (
 	"cmp"
 	"slices"
-	"strconv"
+
+	"github.com/ottla-kafka/ottla/client/machine"
 )
 
-// TopicPartition names one partition of one topic. It is comparable and serves as a map key.
-type TopicPartition struct {
-	Topic     string
-	Partition int32
-}
+// TopicPartition names one partition of one topic, as everywhere in the SDK.
+type TopicPartition = machine.TopicPartition
 
-// String is the form that Kafka prints: topic, a hyphen, the partition.
-func (tp TopicPartition) String() string {
-	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
-}
-
-// Compare orders by topic, then by partition.
-func (tp TopicPartition) Compare(other TopicPartition) int {
-	if c := cmp.Compare(tp.Topic, other.Topic); c != 0 {
-		return c
-	}
-	return cmp.Compare(tp.Partition, other.Partition)
+// ComparePartitions orders by topic, then by partition.
+func ComparePartitions(a, b TopicPartition) int {
+	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 }
 
 // sorted is a copy of list in order, without repetitions.
 func sorted(list []TopicPartition) []TopicPartition {
 	out := slices.Clone(list)
-	slices.SortFunc(out, TopicPartition.Compare)
+	slices.SortFunc(out, ComparePartitions)
 	return slices.Compact(out)
 }
 
@@ -36,7 +26,7 @@ func sorted(list []TopicPartition) []TopicPartition {
 func without(a, b []TopicPartition) []TopicPartition {
 	var out []TopicPartition
 	for _, tp := range a {
-		if _, in := slices.BinarySearchFunc(b, tp, TopicPartition.Compare); !in {
+		if _, in := slices.BinarySearchFunc(b, tp, ComparePartitions); !in {
 			out = append(out, tp)
 		}
 	}

@@ -56,7 +56,7 @@ func ParseSubscription(b []byte) (Subscription, error) {
 	}
 	for _, o := range m.OwnedPartitions {
 		for _, p := range o.Partitions {
-			s.Owned = append(s.Owned, TopicPartition{o.Topic, p})
+			s.Owned = append(s.Owned, TopicPartition{Topic: o.Topic, Partition: p})
 		}
 	}
 	return s, nil
@@ -96,7 +96,7 @@ func ParseAssignment(b []byte) ([]TopicPartition, error) {
 	var out []TopicPartition
 	for _, a := range m.AssignedPartitions {
 		for _, p := range a.Partitions {
-			out = append(out, TopicPartition{a.Topic, p})
+			out = append(out, TopicPartition{Topic: a.Topic, Partition: p})
 		}
 	}
 	return sorted(out), nil

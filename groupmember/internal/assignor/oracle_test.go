@@ -49,7 +49,7 @@ func parts(list []oraclePart) []partition {
 	for i, p := range list {
 		out[i] = partition(p)
 	}
-	slices.SortFunc(out, partition.Compare)
+	slices.SortFunc(out, machine.ComparePartitions)
 	return out
 }
 
@@ -110,7 +110,7 @@ func TestRangeAndRoundRobinEqualKafka(t *testing.T) {
 				}
 				for id, want := range l.Assignment {
 					have := slices.Clone(got[id])
-					slices.SortFunc(have, partition.Compare)
+					slices.SortFunc(have, machine.ComparePartitions)
 					if !slices.Equal(parts(want), have) && bad < 5 {
 						bad++
 						t.Errorf("%s round %d: %s has %v, Kafka gives %v", l.Case, l.Round, id, have, parts(want))

@@ -3,6 +3,8 @@ package assignor
 import (
 	"slices"
 	"strconv"
+
+	"github.com/ottla-kafka/ottla/groupmember/machine"
 )
 
 // Assign gives each topic's members a run of neighbouring partitions of it, the first members one more when the
@@ -33,7 +35,7 @@ func (Range) Assign(topics []topicRacks, members []subscription) (map[string][]p
 		s.assign(out, false)
 	}
 	for _, list := range out {
-		slices.SortFunc(list, partition.Compare)
+		slices.SortFunc(list, machine.ComparePartitions)
 	}
 	return out, nil
 }

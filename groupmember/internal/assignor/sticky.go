@@ -43,7 +43,7 @@ func (Sticky) UserData(last []partition, generation int32) []byte {
 		return nil
 	}
 	last = slices.Clone(last)
-	slices.SortFunc(last, partition.Compare)
+	slices.SortFunc(last, machine.ComparePartitions)
 	var topics [][]partition
 	for i, tp := range last {
 		if i == 0 || last[i-1].Topic != tp.Topic {
