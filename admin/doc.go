@@ -1,4 +1,4 @@
-// Package admin looks after a cluster: topics, configurations, offsets and records of partitions, brokers.
+// Package admin looks after a cluster: topics, configurations, offsets and records of partitions, groups, brokers.
 //
 //	adm := admin.New(cl)                             // or admin.Dial(seeds), which owns a client; then Close it
 //	_, err := adm.CreateTopics(ctx, admin.NewTopic{Name: "orders", Partitions: 6})
@@ -19,6 +19,16 @@
 // Kafka's own Admin, a request whose answer was lost is sent a second time, so CreateTopics may say TOPIC_ALREADY_EXISTS
 // of a topic that its first attempt made, and DeleteTopics UNKNOWN_TOPIC_OR_PARTITION.
 //
+// # Groups
+//
+// Requests about a group go to its coordinator, over the connection of administrators: a member of the same client may
+// have a request on its own that waits for minutes. Offsets of a group can be changed while it has no members only; reset
+// them with a plan that can be printed first:
+//
+//	plan, err := adm.PlanReset(ctx, "billing", admin.ResetByDuration(time.Hour))
+//	fmt.Print(plan)
+//	_, err = plan.Execute(ctx, adm)
+//
 // # Old brokers
 //
 // Everything works with brokers from 2.1 on unless its comment names a later version; then the error of an older broker
@@ -30,6 +40,9 @@
 //	rounds.go leaders.go        asking again for what is left; asking each partition's leader
 //	topics.go describe_topics.go partitions.go records.go offsets.go configs.go alter_configs.go cluster.go api_versions.go
 //	                            a noun each
+//	groups.go describe_groups.go remove_members.go group_offsets.go
+//	                            groups, at their coordinators, which groups.go finds
+//	reset_offsets.go lag.go     what is made of them: a reset as a plan, how far a group is behind
 //	versions.go                 what a request leaves out for older brokers
 //
 // An Admin holds no state of its own beside the client, so all methods may be called from any goroutine.

@@ -121,7 +121,7 @@ func TestResetChangesNothingWhenARowFails(t *testing.T) {
 	_, err = a.PlanReset(t.Context(), "new", admin.ResetTo{})
 	require.ErrorContains(t, err, "zero ResetTo")
 
-	plan, err := a.ResetGroupOffsets(t.Context(), "new", admin.ResetToLatest, tp("orders", 1), tp("orders", 5))
+	plan, err := a.ResetGroupOffsets(t.Context(), "new", admin.ResetToLatest, tp("orders", 1), tp("orders", 15))
 	require.ErrorIs(t, err, errcode.UnknownTopicOrPartition)
 	require.NoError(t, plan.Rows[0].Err)
 	_, err = plan.Execute(t.Context(), a)
