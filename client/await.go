@@ -12,10 +12,13 @@ import (
 )
 
 // AwaitTopics adds the topics to those the client keeps track of and waits until metadata knows each with all
-// its leaders. A topic that still lacks some leaders after retry.backoff.max.ms is taken as it is, so that one
-// offline partition does not stop the others. It ends early with the error of a topic that waiting cannot help (not authorized, invalid name) or
-// of a cluster that waiting cannot help (login refused, not Kafka), and at ctx's end, or after
-// default.api.timeout.ms when ctx has none, with an *OpError that names a topic that is still missing and why.
+// its leaders. They stay tracked, whatever the outcome, until RemoveTopics: every refresh asks for them. Without
+// names it waits for the brokers alone. A topic that still lacks some leaders after retry.backoff.max.ms is taken
+// as it is, so that one offline partition does not stop the others.
+//
+// It ends early with the error of a topic that waiting cannot help (not authorized, invalid name) or of a cluster
+// that waiting cannot help (login refused, not Kafka), and at ctx's end, or after default.api.timeout.ms when ctx
+// has no deadline, with an *OpError that names a topic that is still missing and why.
 func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, error) {
 	m := &c.meta
 	m.mu.Lock()

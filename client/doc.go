@@ -32,13 +32,14 @@
 // # For a newcomer
 //
 //	config.go options.go validate.go lint.go   what a client can be told
-//	properties*.go jaas.go ssl.go              the same by Java's names
+//	properties*.go jaas.go ssl.go              the same by Java's names, from a map or a .properties file
 //	client.go lifetime.go                      New, Close, the table of links
 //	link*.go                                   one broker and purpose: queue, dialling, cleaning up
 //	conn.go conn_write.go answer.go            one connection: reading half, writing half
 //	dial.go hint.go                            TCP, TLS, versions, login; what failures mean
 //	metadata*.go await.go                      the goroutine that keeps the Topology, and waiting for it
 //	request.go target.go coordinator.go        routing and retries
+//	topic_partition.go errors.go               what all roles share
 //	metrics.go observer.go health.go budget.go what can be watched and bounded
 //
 // What decides is in package machine and pure; the goroutines here carry it out. No goroutine holds a mutex while

@@ -9,19 +9,25 @@ import (
 	"time"
 )
 
-// Metrics is a snapshot of a client's numbers since it was made. Counters only grow; the last five fields are
-// gauges.
+// Metrics is a snapshot of a client's numbers since it was made, over all producers, consumers and administrators on
+// it. Counters only grow, so a scraper takes differences; from Connections on the fields are gauges. Latencies sum up
+// the whole life of the client. Prometheus or OpenTelemetry are fed from here (the table has
+// OpenTelemetry's names): this module depends on neither.
+//
+//	messaging.client.sent.messages       SentRecords + SendErrors, the latter with error.type
+//	messaging.client.consumed.messages   FetchedRecords
+//	messaging.client.operation.duration  SendLatency, FetchLatency, CommitLatency
 type Metrics struct {
-	SentRecords int64 // acknowledged records
-	SentBytes   int64 // bytes of produce requests' batches, compressed, acknowledged
-	SendErrors  int64 // records whose final verdict was an error
-	SendRetries int64 // batches sent again
-	SendLatency LatencyStats
+	SentRecords int64        // acknowledged records
+	SentBytes   int64        // bytes of produce requests' batches, compressed, acknowledged
+	SendErrors  int64        // records whose final verdict was an error
+	SendRetries int64        // batches sent again
+	SendLatency LatencyStats // of produce requests, from the write to the answer
 
 	FetchedRecords int64
-	FetchedBytes   int64 // bytes of batches, compressed
-	FetchErrors    int64
-	FetchLatency   LatencyStats
+	FetchedBytes   int64        // bytes of batches, compressed
+	FetchErrors    int64        // of partitions: what stopped one or had it asked again
+	FetchLatency   LatencyStats // of fetch requests, the broker's wait for data included
 
 	Rebalances         int64        // finished, of all group members on this client
 	RebalancesLastHour int64        // of them, within the last 60 minutes: the rate
@@ -30,21 +36,21 @@ type Metrics struct {
 	CommitErrors       int64        // offset commits whose final verdict was an error
 	CommitLatency      LatencyStats // of commits that succeeded, retries included
 
-	Requests        int64 // written, every kind
-	RequestErrors   int64 // attempts that ended without an answer
-	RequestRetries  int64 // further attempts by Client.Request
-	BytesOut        int64 // on all sockets, headers included
-	BytesIn         int64
-	Dials           int64
-	DialErrors      int64
-	MetadataUpdates int64
+	Requests        int64         // written, every kind
+	RequestErrors   int64         // attempts that ended without an answer
+	RequestRetries  int64         // further attempts by Client.Request
+	BytesOut        int64         // on all sockets, headers included
+	BytesIn         int64         // likewise
+	Dials           int64         // attempts to connect that ended
+	DialErrors      int64         // of them, failed: refused, late, not Kafka, not logged in
+	MetadataUpdates int64         // answers taken
 	Throttled       time.Duration // asked for by brokers, in all
 	Blocked         time.Duration // spent by submitters waiting for buffer memory
 
-	Connections   int64 // up now
-	BufferedBytes int64 // held by producers, not yet acknowledged
-	BudgetUsed    int64 // of Config.MemoryBudget
-	BudgetLimit   int64
+	Connections   int64          // up now
+	BufferedBytes int64          // held by producers, not yet acknowledged
+	BudgetUsed    int64          // of Config.MemoryBudget
+	BudgetLimit   int64          // zero for none
 	Lag           []PartitionLag // of partitions being consumed, sorted
 }
 

@@ -7,14 +7,21 @@ import (
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
-// Observer is told what happens. Methods are called from the client's own goroutines, possibly several at once,
-// and must not block. Embed NopObserver, so that methods added later do not break the type.
+// Observer is told what happens, one event at a time, where Metrics has but sums: for a tracing library, a histogram
+// with other buckets, an alarm. WithObserver adds one; several are told in the order in which they were added. Methods
+// are called from the goroutines that do the work, possibly several at once: those of different brokers are not in
+// order, those of one connection are. A method that blocks stops that connection; one that calls Client.Request or
+// Close waits for itself. Embed NopObserver, so that methods added later do not break the type.
+//
+// Observers see requests, not records: a record is followed by an interceptor of the producer or consumer, which gets
+// the record's ctx.
 type Observer interface {
 	// Connected follows an attempt to connect, good or bad.
 	Connected(ConnectEvent)
 	// Disconnected follows the end of a connection that was up.
 	Disconnected(DisconnectEvent)
-	// Requested follows the end of each request.
+	// Requested follows the end of each request, answered or not, those of Client.Issue and of the client itself (not
+	// the hello and the login of a connection, which Connected sums up).
 	Requested(RequestEvent)
 	// Throttled follows an answer that asks the client to wait (KIP-219).
 	Throttled(ThrottleEvent)
@@ -67,10 +74,14 @@ type MetadataEvent struct {
 	Took     time.Duration // of the request; zero when a leader hint changed it
 }
 
-// NoteEvent is something a role wants noticed.
+// NoteEvent is something a role wants noticed: what a person looking into a complaint would want to have seen. Kinds
+// never change their name; new ones may come.
 type NoteEvent struct {
-	Role      string // "producer", "consumer", ...
-	Kind      string // "offset-reset", "truncation", "epoch-bump", ...
+	Role string // "producer", "consumer", "groupmember"
+	// Kind is what it is: of a producer epoch-bump, batch-failed; of a consumer offset-start, offset-reset, truncation,
+	// topic-replaced, partition-halted, fetch-retry, partition-assigned, partition-revoked, partition-lost,
+	// commit-failed and others that its Event lists.
+	Kind      string
 	Topic     string
 	Partition int32
 	Text      string
