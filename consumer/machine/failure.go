@@ -109,9 +109,20 @@ const (
 	NoticeReplica
 	// NoticeSession: a fetch session with Broker was lost and is made again; Err says why.
 	NoticeSession
+	// NoticeAssigned: the group gave this member a partition.
+	NoticeAssigned
+	// NoticeRevoked: a partition is being given up; nothing of it is in hand any more.
+	NoticeRevoked
+	// NoticeLost: a partition is gone without having been given up; Err says why.
+	NoticeLost
+	// NoticeCommitFailed: an offset could not be committed; Err says why.
+	NoticeCommitFailed
+	// NoticeStalled: what the application has in hand takes longer than max.poll.interval.ms.
+	NoticeStalled
 )
 
-var noticeNames = [...]string{"", "started", "reset", "truncated", "replaced", "halted", "retrying", "replica", "session"}
+var noticeNames = [...]string{"", "started", "reset", "truncated", "replaced", "halted", "retrying", "replica", "session",
+	"assigned", "revoked", "lost", "commit failed", "stalled"}
 
 // String is the kind in one word.
 func (k NoticeKind) String() string {

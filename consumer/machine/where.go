@@ -125,6 +125,16 @@ const (
 	timestampEarliest int64 = -2
 )
 
+// Moves tells whether w is another offset tomorrow than today although nothing was deleted, and if so what
+// ListOffsets is asked for to find it.
+func (w Where) Moves(now time.Time) (timestamp int64, moves bool) {
+	switch w.kind {
+	case whereLatest, whereTime, whereAgo:
+		return w.timestamp(now), true
+	}
+	return 0, false
+}
+
 // timestamp is what ListOffsets is asked for to find w. Nearest begins with the start of the log.
 func (w Where) timestamp(now time.Time) int64 {
 	switch w.kind {

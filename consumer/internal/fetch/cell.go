@@ -14,6 +14,7 @@ type Cell struct {
 	state  atomic.Uint64 // generation << 1, plus one when paused
 	offset atomic.Int64  // of the next record to hand out, -1 unknown
 	epoch  atomic.Int32  // leader epoch of the last record handed out, -1 unknown
+	held   atomic.Int64  // first offset that is handed out and not done, -1 none; see Hold
 
 	// These belong to Driver.mu.
 	pending int   // deliveries of this generation, queued or in the reader's hands
@@ -26,6 +27,7 @@ func newCell(tp machine.TopicPartition) *Cell {
 	c := &Cell{TopicPartition: tp, end: -1, start: -1}
 	c.offset.Store(-1)
 	c.epoch.Store(-1)
+	c.held.Store(-1)
 	return c
 }
 
@@ -37,6 +39,25 @@ func (c *Cell) Position() machine.Position {
 func (c *Cell) setPosition(p machine.Position) {
 	c.offset.Store(p.Offset)
 	c.epoch.Store(p.Epoch)
+}
+
+// Hold notes that the records from that offset on are about to be handed out and not done. It comes before Took:
+// whoever reads the position first and held second (Done) never takes a record for done that is in somebody's hand.
+func (c *Cell) Hold(offset int64) { c.held.Store(offset) }
+
+// Unhold notes that everything handed out is done.
+func (c *Cell) Unhold() { c.held.Store(-1) }
+
+// Held tells whether something is handed out and not done.
+func (c *Cell) Held() bool { return c.held.Load() >= 0 }
+
+// Done is the position up to which everything is done; its offset is -1 when unknown.
+func (c *Cell) Done() machine.Position {
+	p := c.Position()
+	if h := c.held.Load(); h >= 0 && h < p.Offset {
+		return machine.Position{Offset: h, Epoch: -1} // the epoch of the record in front of it is not kept
+	}
+	return p
 }
 
 const pausedBit = 1

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -46,7 +47,14 @@ type Driver struct {
 	closed  bool
 
 	starving int // fetches that wait for memory
+
+	reports  []error     // for the reader, about the consumer as a whole; bounded by maxReports
+	reported atomic.Bool // reports or final is not empty
+	final    error       // why nothing will come any more
 }
+
+// maxReports bounds the errors that wait for a reader who does not come.
+const maxReports = 64
 
 // item is one delivery on its way to the reader, or one that the reader gave back half read.
 type item struct {
@@ -156,6 +164,10 @@ func (d *Driver) void(list []machine.Voided) {
 
 // drop forgets a delivery that nobody will read.
 func (d *Driver) drop(it item) {
+	if it.reading != nil {
+		d.budget.Release(it.reading.plain) // of the batch that is open in it
+		it.reading.plain = 0
+	}
 	it.cell.leave(it.Generation)
 	if it.Chunk != nil {
 		it.Chunk.Owner.(*charge).leave()
@@ -263,6 +275,40 @@ func (d *Driver) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Report gives the reader an error about the consumer as a whole; it goes on afterwards. With final the error is the
+// answer to every further call.
+func (d *Driver) Report(err error, final bool) {
+	d.mu.Lock()
+	switch {
+	case final && d.final == nil:
+		d.final = err
+	case !final && len(d.reports) < maxReports:
+		d.reports = append(d.reports, err)
+	}
+	d.reported.Store(true)
+	d.mu.Unlock()
+	signal(d.ready)
+}
+
+// report takes the next of those errors; what is not final comes first.
+func (d *Driver) report() (err error, final bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.reports) > 0 {
+		err, d.reports = d.reports[0], d.reports[1:]
+		d.reported.Store(len(d.reports) > 0 || d.final != nil)
+		return err, false
+	}
+	return d.final, d.final != nil
+}
+
+// Cell is what is shared about a partition, nil if it is not read. It stays of use after the partition was removed.
+func (d *Driver) Cell(tp machine.TopicPartition) *Cell {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cells[tp]
 }
 
 // Closed tells whether Close was called.

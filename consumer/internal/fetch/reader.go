@@ -23,6 +23,7 @@ type Reader struct {
 	d      *Driver
 	busy   atomic.Bool
 	halt   atomic.Bool // the caller's ctx ended, or the consumer closed: look at it before the next record
+	wait   atomic.Bool // Next waits for data
 	cur    *Reading    // what is half read
 	failed *Failed     // taken from the queue and not returned yet
 }
@@ -40,6 +41,9 @@ func (r *Reader) Leave() {
 	}
 	r.busy.Store(false)
 }
+
+// Waiting tells whether somebody waits for data in Next.
+func (r *Reader) Waiting() bool { return r.wait.Load() }
 
 // Abandon follows the driver's Close: whoever reads stops before the next record, and what is half read is given up.
 func (r *Reader) Abandon() {
@@ -76,6 +80,13 @@ func (g *Reading) Took(offset int64) {
 	g.Cell.offset.Store(offset + 1)
 }
 
+// Untook undoes Took for a record that must not be handed out after all, because its partition was given up in that
+// moment.
+func (g *Reading) Untook(offset, behind int64) { g.Cell.offset.CompareAndSwap(behind, offset) }
+
+// Void tells whether the partition was sought or removed since Next returned this.
+func (g *Reading) Void() bool { return g.Cell.state.Load()>>1 != g.expect>>1 }
+
 // at is where to go on if nothing more can be read of the chunk in hand.
 func (g *Reading) at() machine.Position {
 	return machine.Position{Offset: max(g.From, g.cursor.behind), Epoch: g.Cell.epoch.Load()}
@@ -103,6 +114,14 @@ func (r *Reader) Next(ctx context.Context, wait bool) (*Reading, *Failed, error)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
+		if r.d.reported.Load() {
+			if err, final := r.d.report(); final {
+				r.release()
+				return nil, nil, err
+			} else if err != nil {
+				return nil, &Failed{Failure: machine.Failure{Broker: -1, Err: err}}, nil
+			}
+		}
 		if r.failed != nil {
 			f := r.failed
 			r.failed = nil
@@ -117,11 +136,13 @@ func (r *Reader) Next(ctx context.Context, wait bool) (*Reading, *Failed, error)
 		if !wait {
 			return nil, nil, nil
 		}
+		r.wait.Store(true)
 		select {
 		case <-r.d.ready:
 		case <-ctx.Done():
 		case <-r.d.ctx.Done():
 		}
+		r.wait.Store(false)
 	}
 }
 
