@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -8,9 +9,14 @@ import (
 	"github.com/ottla-kafka/ottla/consumer/machine"
 )
 
+var errGroupAssigns = errors.New("consumer: the group assigns the partitions of a consumer that subscribes; use Subscribe")
+
 // Add begins to read more partitions, each at its Start, or where that is unset at Config.Start. A partition that is
 // read already is left as it is. It does not block.
 func (c *Consumer) Add(list ...Assignment) error {
+	if c.group != nil {
+		return errGroupAssigns
+	}
 	for _, a := range list {
 		if err := a.valid(); err != nil {
 			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
@@ -28,6 +34,9 @@ func (c *Consumer) Add(list ...Assignment) error {
 // Remove stops reading partitions and forgets their positions. Records of them that were fetched and not handed out
 // are dropped; called from inside the loop, none follows. It does not block.
 func (c *Consumer) Remove(list ...TopicPartition) error {
+	if c.group != nil {
+		return errGroupAssigns
+	}
 	if c.driver.Closed() {
 		return ErrClosed
 	}
@@ -40,6 +49,9 @@ func (c *Consumer) Remove(list ...TopicPartition) error {
 // Assign makes list all that is read: what is not in it is removed, what is new in it is added, what stays goes on
 // where it is.
 func (c *Consumer) Assign(list ...Assignment) error {
+	if c.group != nil {
+		return errGroupAssigns
+	}
 	for _, a := range list {
 		if err := a.valid(); err != nil {
 			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
@@ -85,6 +97,11 @@ func (c *Consumer) Partitions() []PartitionState {
 	for i, p := range list {
 		out[i] = PartitionState{TopicPartition: p.TopicPartition, Position: p.Position.Offset, LogStart: p.Start, End: p.End,
 			Leader: p.Leader, Paused: p.Paused, Halted: p.Halted, BufferedBytes: p.Buffered}
+		if c.group != nil {
+			if done, engaged := c.group.position(p.TopicPartition); engaged {
+				out[i].Position = done.Offset
+			}
+		}
 	}
 	return out
 }

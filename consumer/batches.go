@@ -33,6 +33,7 @@ type batchState struct {
 	interceptor []Interceptor
 	err         error
 	next        int64 // behind the last record that could be read
+	claim       *claim
 }
 
 // Records yields the records of the batch, decoding them as the loop goes. It can be called again. A batch whose
@@ -43,7 +44,7 @@ func (b Batch) Records() iter.Seq[Record] {
 			return
 		}
 		it := b.state.it
-		out := Record{Topic: b.Topic, Partition: b.Partition, LeaderEpoch: b.LeaderEpoch, TimestampType: b.TimestampType}
+		out := Record{Topic: b.Topic, Partition: b.Partition, LeaderEpoch: b.LeaderEpoch, TimestampType: b.TimestampType, claim: b.state.claim}
 		var r record.Record
 		next := b.state.from
 		for it.Into(&r) {
@@ -84,14 +85,14 @@ func (b Batch) Err() error {
 // of a batch, the rest of it comes first.
 func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		if !c.reader.Enter() {
-			yield(Batch{}, ErrBusy)
+		leave, err := c.enter(ctx)
+		if err != nil {
+			yield(Batch{}, err)
 			return
 		}
-		defer c.reader.Leave()
-		defer c.reader.Watch(ctx)()
+		defer leave()
 		for {
-			g, failed, err := c.reader.Next(ctx, true)
+			g, failed, err := c.next(ctx, true)
 			if err != nil {
 				yield(Batch{}, err)
 				return
@@ -108,7 +109,18 @@ func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 				LastOffset: h.LastOffset(), Count: int(h.Count), ProducerID: h.ProducerID, Codec: h.Codec(),
 				HighWatermark: g.Chunk.HighWatermark, TimestampType: timestampType(h), MaxTimestamp: h.MaxTimestamp,
 				state: &batchState{it: g.It, from: g.From, interceptor: c.cfg.Interceptors}}
-			g.TookAll(b.LastOffset)
+			if c.group != nil {
+				from := max(g.From, b.FirstOffset)
+				b.state.claim = c.hold(g)
+				g.Cell.Hold(from)
+				g.TookAll(b.LastOffset)
+				if g.Void() {
+					g.Untook(from, b.LastOffset+1)
+					continue
+				}
+			} else {
+				g.TookAll(b.LastOffset)
+			}
 			more := yield(b, nil)
 			if b.state.err != nil {
 				c.reader.Broken(g, b.state.next, b.state.err)

@@ -1,9 +1,11 @@
 package consumer
 
 import (
+	"context"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/wire/compress"
 )
 
@@ -60,26 +62,78 @@ type Config struct {
 
 	client []client.Option // for Dial
 
-	// Group holds the keys that concern consumer groups. They are read and checked so that a configuration file can
-	// be shared; a consumer that is assigned its partitions uses none of them.
+	// Group is for consumers that share topics as members of a group: see Group and Subscribe.
 	Group GroupConfig
 }
 
-// GroupConfig holds the configuration keys of group membership.
+// GroupConfig is the configuration of membership in a group. It is used by consumers that subscribe; one that is
+// assigned its partitions uses none of it.
 type GroupConfig struct {
-	ID                  string        // group.id
-	InstanceID          string        // group.instance.id
-	Protocol            string        // group.protocol: classic or consumer
-	RemoteAssignor      string        // group.remote.assignor
-	Assignors           []string      // partition.assignment.strategy: range, roundrobin, sticky, cooperative-sticky
-	SessionTimeout      time.Duration // session.timeout.ms
-	HeartbeatInterval   time.Duration // heartbeat.interval.ms
-	MaxPollInterval     time.Duration // max.poll.interval.ms
-	AutoCommit          bool          // enable.auto.commit
-	AutoCommitInterval  time.Duration // auto.commit.interval.ms
-	ExcludeInternal     bool          // exclude.internal.topics
-	AcquireMode         string        // share.acquire.mode
-	AcknowledgementMode string        // share.acknowledgement.mode
+	// ID names the group (group.id). It is required to subscribe.
+	ID string
+	// Topics or Pattern, an RE2 expression that has to match whole names, is what to subscribe to.
+	Topics  []string
+	Pattern string
+	// InstanceID makes the member static: a restart within SessionTimeout keeps its partitions (group.instance.id).
+	InstanceID string
+	// Protocol is classic, consumer (KIP-848), or auto: consumer where the cluster has it and no Assignors are set
+	// (group.protocol; Kafka's default is classic).
+	Protocol string
+	// Assignors are the classic protocol's by name: range, roundrobin, sticky, cooperative-sticky
+	// (partition.assignment.strategy). None means range and cooperative-sticky, as in Kafka.
+	Assignors []string
+	// CustomAssignors come before Assignors.
+	CustomAssignors []groupmember.Assignor
+	// RemoteAssignor is the coordinator's with KIP-848: uniform, range, or empty for its choice
+	// (group.remote.assignor).
+	RemoteAssignor string
+	// SessionTimeout is after how long without a heartbeat a member is dropped (session.timeout.ms, 45 s).
+	SessionTimeout time.Duration
+	// HeartbeatInterval is how often the member says that it lives (heartbeat.interval.ms, 3 s).
+	HeartbeatInterval time.Duration
+	// DiscoverEvery is how often new topics are looked for that match Pattern (10 s), where the client does it.
+	DiscoverEvery time.Duration
+	// ExcludeInternal keeps Pattern from matching internal topics (exclude.internal.topics, true).
+	ExcludeInternal bool
+
+	// MaxPollInterval is how long one record of Run and Serve, or what a loop or Poll handed out, may take
+	// (max.poll.interval.ms, 5 minutes); then OnStall decides. It is also how long the group waits for this member to
+	// give up partitions.
+	MaxPollInterval time.Duration
+	// StallPolicy says what happens then; Leave unless set.
+	StallPolicy StallPolicy
+	// OnStall is told of it first, with the record and the stack of the goroutine. It must not block.
+	OnStall func(Stall)
+	// DrainTimeout is how long what is in hand may take to end when partitions are given up; then it is left behind,
+	// uncommitted. Zero is nine tenths of MaxPollInterval.
+	DrainTimeout time.Duration
+
+	// AutoCommit commits what is done every AutoCommitInterval, before partitions are given up, and at the end
+	// (enable.auto.commit, true; auto.commit.interval.ms, 5 s).
+	AutoCommit         bool
+	AutoCommitInterval time.Duration
+
+	// OnAssigned is told of new partitions before they are read; Seek in it decides where they start.
+	OnAssigned func(ctx context.Context, parts []TopicPartition)
+	// OnRevoked is told of partitions that are being given up, when nothing of them is in hand any more and before the last
+	// commit. It may commit itself.
+	OnRevoked func(ctx context.Context, parts []TopicPartition)
+	// OnLost is told of partitions that are gone already; commits for them fail.
+	OnLost func(ctx context.Context, parts []TopicPartition, cause error)
+
+	AcquireMode         string // share.acquire.mode
+	AcknowledgementMode string // share.acknowledgement.mode
+}
+
+// subscribes tells whether the consumer is to be a member.
+func (g *GroupConfig) subscribes() bool { return len(g.Topics) > 0 || g.Pattern != "" }
+
+// drain is DrainTimeout as it is used.
+func (g *GroupConfig) drain() time.Duration {
+	if g.DrainTimeout > 0 {
+		return g.DrainTimeout
+	}
+	return g.MaxPollInterval / 10 * 9
 }
 
 // Assignment is one partition to read and where to start.
@@ -101,8 +155,8 @@ func DefaultConfig() Config {
 		MaxDecompressed:   compress.ClientLimit,
 		APITimeout:        60 * time.Second,
 		Group: GroupConfig{
-			Protocol: "classic", Assignors: []string{"range", "cooperative-sticky"}, SessionTimeout: 45 * time.Second,
-			HeartbeatInterval: 3 * time.Second, MaxPollInterval: 5 * time.Minute, AutoCommit: true,
+			Protocol: "auto", SessionTimeout: 45 * time.Second, HeartbeatInterval: 3 * time.Second,
+			DiscoverEvery: 10 * time.Second, MaxPollInterval: 5 * time.Minute, AutoCommit: true,
 			AutoCommitInterval: 5 * time.Second, ExcludeInternal: true, AcquireMode: "batch_optimized", AcknowledgementMode: "implicit",
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
@@ -12,14 +13,18 @@ import (
 	"github.com/ottla-kafka/ottla/wire/compress"
 )
 
-// Consumer reads partitions that it is assigned. One goroutine reads at a time, with Records, Batches or Poll; all
-// other methods may be called from any goroutine, also from inside a loop.
+// Consumer reads partitions that it is assigned, or as a member of a group those that the group gives it. One goroutine
+// reads at a time, with Records, Batches, Poll, Run or Serve; all other methods may be called from any goroutine, also from inside a loop.
 type Consumer struct {
 	cfg    Config
 	cl     *client.Client
 	owned  bool // made by Dial: Close closes the client too
 	driver *fetch.Driver
 	reader *fetch.Reader
+
+	group   *group        // nil without a subscription
+	held    []*fetch.Cell // with a group: of what the loop or Poll handed out last; the reader's
+	closing atomic.Bool
 }
 
 // New makes a consumer on a client, which stays the caller's to close, after the consumer. It does no I/O itself:
@@ -63,6 +68,9 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 		Notice: c.notice,
 	})
 	c.reader = fetch.NewReader(c.driver)
+	if cfg.Group.subscribes() {
+		c.group = newGroup(c)
+	}
 	for _, a := range cfg.Assigned {
 		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
 	}
@@ -121,11 +129,22 @@ func (c *Consumer) Client() *client.Client { return c.cl }
 // Config is a copy of the configuration in use.
 func (c *Consumer) Config() Config { return c.cfg }
 
-// Close ends the consumer: loops and calls under way end with ErrClosed, what was fetched and not handed out is
-// dropped. Nothing is lost by that, since a consumer without a group keeps no position anywhere. Close returns when
-// its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the same.
+// Close ends the consumer: loops and calls under way end with ErrClosed, what was fetched and not handed out is dropped.
+//
+// A member of a group stops reading, waits for what is in hand (30 s at most, see DrainTimeout), commits what is done, and
+// leaves the group, unless it has a group.instance.id: then its partitions wait for it to come back. What Poll returned last,
+// and the record at which a loop was broken off, are not done unless Commit said so. The error has what could not be
+// committed.
+//
+// Close returns when its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the
+// same.
 func (c *Consumer) Close(ctx context.Context) error {
-	err := c.driver.Close(ctx)
+	c.closing.Store(true)
+	var err error
+	if c.group != nil {
+		err = c.group.close(ctx)
+	}
+	err = errors.Join(err, c.driver.Close(ctx))
 	c.reader.Abandon()
 	if c.owned {
 		err = errors.Join(err, c.cl.Close(ctx))

@@ -7,6 +7,7 @@ import (
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
 	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/groupmember"
 )
 
 var (
@@ -17,6 +18,20 @@ var (
 	ErrBusy = errors.New("another loop or Poll is reading from this consumer")
 	// ErrNotAssigned is returned for a partition that the consumer does not read.
 	ErrNotAssigned = errors.New("the partition is not assigned to this consumer")
+
+	// ErrNoGroup is returned by what only members of a group can do, when the consumer does not subscribe.
+	ErrNoGroup = errors.New("this consumer is no member of a group: use Group and Subscribe")
+	// ErrRevoked is the cause when a claim ended because a rebalance gave the partition to another member.
+	ErrRevoked = groupmember.ErrRevoked
+	// ErrLost is the cause when a partition was lost without having been given up, and the error of a commit for it.
+	ErrLost = groupmember.ErrLost
+	// ErrFenced is the cause when another process took over this member's group.instance.id. It is final.
+	ErrFenced = groupmember.ErrFenced
+	// ErrNotOwned is the error of a commit for a partition that the member does not hold.
+	ErrNotOwned = groupmember.ErrNotOwned
+	// ErrStalled matches a *StallError: the member left the group because the application took longer than
+	// max.poll.interval.ms.
+	ErrStalled = groupmember.ErrStalled
 
 	// ErrTruncated matches a *TruncatedError: the log was cut below what had been read.
 	ErrTruncated = machine.ErrTruncated
@@ -44,6 +59,9 @@ type (
 
 // partitionError dresses an error of one partition.
 func (c *Consumer) partitionError(f *fetch.Failed) error {
+	if f.Topic == "" {
+		return f.Err // about the consumer as a whole, and dressed already
+	}
 	e := &client.OpError{Op: "Fetch", Topic: f.Topic, Partition: f.Partition, Attempts: f.Attempts, Elapsed: f.Elapsed, Err: f.Err}
 	if f.Broker >= 0 {
 		e.Broker = fmt.Sprintf("broker %d", f.Broker)

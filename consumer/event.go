@@ -11,7 +11,8 @@ import (
 
 // Event is something that happened to a partition and is not an error of the application's: its position was
 // found or reset (with old and new offset and the reason), its log was truncated, it was halted, an attempt
-// failed, a nearer replica is used.
+// failed, a nearer replica is used; or to the membership in a group: partitions came and went, a commit failed, the
+// application stalled.
 type Event = machine.Notice
 
 // Kinds of events.
@@ -24,12 +25,20 @@ const (
 	EventRetrying  = machine.NoticeRetrying
 	EventReplica   = machine.NoticeReplica
 	EventSession   = machine.NoticeSession
+
+	EventAssigned     = machine.NoticeAssigned
+	EventRevoked      = machine.NoticeRevoked
+	EventLost         = machine.NoticeLost
+	EventCommitFailed = machine.NoticeCommitFailed
+	EventStalled      = machine.NoticeStalled
 )
 
 // noteKinds are the names under which events reach a client.Observer.
 var noteKinds = map[machine.NoticeKind]string{
 	EventStarted: "offset-start", EventReset: "offset-reset", EventTruncated: "truncation", EventReplaced: "topic-replaced",
 	EventHalted: "partition-halted", EventRetrying: "fetch-retry", EventReplica: "preferred-replica", EventSession: "fetch-session",
+	EventAssigned: "partition-assigned", EventRevoked: "partition-revoked", EventLost: "partition-lost", EventCommitFailed: "commit-failed",
+	EventStalled: "consumer-stalled",
 }
 
 // notice tells observers, the logger, and whoever gave OnEvent.
@@ -39,7 +48,7 @@ func (c *Consumer) notice(e Event) {
 	text := eventText(e)
 	c.cl.Note(client.NoteEvent{Role: "consumer", Kind: noteKinds[e.Kind], Topic: e.Topic, Partition: e.Partition, Text: text, Err: code})
 	switch e.Kind {
-	case EventReset, EventTruncated, EventReplaced, EventHalted:
+	case EventReset, EventTruncated, EventReplaced, EventHalted, EventLost, EventCommitFailed, EventStalled:
 		c.cl.Logger().Warn("kafka consumer: "+noteKinds[e.Kind], "topic", e.Topic, "partition", e.Partition, "text", text)
 	}
 	if c.cfg.OnEvent != nil {

@@ -6,22 +6,21 @@ import (
 	"github.com/ottla-kafka/ottla/wire/record"
 )
 
-// Poll waits until there is something to hand out and returns up to max records (max.poll.records if max is zero or
-// less) without waiting for more. The slice is the caller's. When ctx ends first the error is its cause and no record
+// Poll waits until there is something to hand out and returns up to n records (max.poll.records if n is zero or less) without waiting for more. The slice is the caller's. When ctx ends first the error is its cause and no record
 // is lost. An error of one partition is returned alone, after the records that came before it; calling again goes on
 // with the others.
-func (c *Consumer) Poll(ctx context.Context, max int) ([]Record, error) {
-	if max <= 0 {
-		max = c.cfg.MaxPollRecords
+func (c *Consumer) Poll(ctx context.Context, n int) ([]Record, error) {
+	if n <= 0 {
+		n = c.cfg.MaxPollRecords
 	}
-	if !c.reader.Enter() {
-		return nil, ErrBusy
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	defer c.reader.Leave()
-	defer c.reader.Watch(ctx)()
+	defer leave()
 	var out []Record
-	for len(out) < max {
-		g, failed, err := c.reader.Next(ctx, len(out) == 0)
+	for len(out) < n {
+		g, failed, err := c.more(ctx, len(out) == 0)
 		switch {
 		case err != nil && len(out) == 0:
 			return nil, err
@@ -34,21 +33,27 @@ func (c *Consumer) Poll(ctx context.Context, max int) ([]Record, error) {
 			return out, nil
 		}
 		if out == nil {
-			out = make([]Record, 0, min(max, g.Expect()))
+			out = make([]Record, 0, min(n, g.Expect()))
 		}
 		shared := blank(g)
+		if c.group != nil {
+			shared.claim = c.hold(g)
+		}
 		var r record.Record
-		for len(out) < max && g.It.Into(&r) {
+		for len(out) < n && g.It.Into(&r) {
 			if r.Offset < g.From {
 				continue
 			}
-			g.Took(r.Offset)
-			shared.Offset, shared.TimestampMs, shared.Key, shared.Value, shared.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
-			if len(c.cfg.Interceptors) > 0 {
-				out = append(out, c.intercept(shared))
-			} else {
-				out = append(out, shared)
+			if c.group != nil && !g.Cell.Held() {
+				g.Cell.Hold(r.Offset)
 			}
+			g.Took(r.Offset)
+			if c.group != nil && g.Void() {
+				g.Untook(r.Offset, r.Offset+1)
+				break
+			}
+			shared.Offset, shared.TimestampMs, shared.Key, shared.Value, shared.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
+			out = append(out, c.intercept(shared))
 			if c.reader.Stopped(g) {
 				break
 			}

@@ -52,7 +52,7 @@ func fetchProperties() client.PropertyTable[Config] {
 	}
 }
 
-// groupProperties are read and checked, and used by no consumer that is assigned its partitions.
+// groupProperties are of use to consumers that subscribe. The share consumer's are read and checked only.
 func groupProperties() client.PropertyTable[Config] {
 	text := func(key, def, doc string, field func(*GroupConfig) *string) client.Property[Config] {
 		return client.Property[Config]{Key: key, Default: def, Doc: doc, Apply: client.SetString(func(c *Config) *string { return field(&c.Group) })}
@@ -61,16 +61,17 @@ func groupProperties() client.PropertyTable[Config] {
 		return client.Property[Config]{Key: key, Default: def, Doc: doc, Apply: client.SetMillis(func(c *Config) *time.Duration { return field(&c.Group) })}
 	}
 	return client.PropertyTable[Config]{
-		text("group.id", "(null)", "name of the group", func(g *GroupConfig) *string { return &g.ID }),
+		text("group.id", "(null)", "name of the group, for consumers that subscribe", func(g *GroupConfig) *string { return &g.ID }),
 		text("group.instance.id", "(null)", "name of a static member", func(g *GroupConfig) *string { return &g.InstanceID }),
-		{Key: "group.protocol", Default: "classic", Doc: "classic or consumer", Apply: applyWord("group.protocol", func(c *Config) *string { return &c.Group.Protocol }, "classic", "consumer")},
+		{Key: "group.protocol", Default: "classic", Doc: "how members and coordinator talk: classic or consumer (KIP-848)", Differs: "auto: consumer where the cluster has it and partition.assignment.strategy is not set, else classic",
+			Apply: applyWord("group.protocol", func(c *Config) *string { return &c.Group.Protocol }, "classic", "consumer", "auto")},
 		text("group.remote.assignor", "(null)", "the coordinator's assignor", func(g *GroupConfig) *string { return &g.RemoteAssignor }),
 		{Key: "partition.assignment.strategy", Default: "class org.apache.kafka.clients.consumer.RangeAssignor,class org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-			Doc: "the members' assignors", Apply: applyAssignors},
+			Doc: "the members' assignors (classic)", Differs: "not set means Kafka's two and leaves group.protocol its choice; set, it means classic unless group.protocol says otherwise", Apply: applyAssignors},
 		millis("session.timeout.ms", "45000", "a silent member is dropped after it", func(g *GroupConfig) *time.Duration { return &g.SessionTimeout }),
 		millis("heartbeat.interval.ms", "3000", "between heartbeats", func(g *GroupConfig) *time.Duration { return &g.HeartbeatInterval }),
-		millis("max.poll.interval.ms", "300000", "a member without progress is dropped after it", func(g *GroupConfig) *time.Duration { return &g.MaxPollInterval }),
-		{Key: "enable.auto.commit", Default: "true", Doc: "commit positions by time", Apply: client.SetBool(func(c *Config) *bool { return &c.Group.AutoCommit })},
+		millis("max.poll.interval.ms", "300000", "how long one record, or what one poll handed out, may take; see GroupConfig.StallPolicy", func(g *GroupConfig) *time.Duration { return &g.MaxPollInterval }),
+		{Key: "enable.auto.commit", Default: "true", Doc: "commit what is done by time, before partitions are given up, and at the end", Apply: client.SetBool(func(c *Config) *bool { return &c.Group.AutoCommit })},
 		millis("auto.commit.interval.ms", "5000", "between such commits", func(g *GroupConfig) *time.Duration { return &g.AutoCommitInterval }),
 		{Key: "exclude.internal.topics", Default: "true", Doc: "patterns do not match internal topics", Apply: client.SetBool(func(c *Config) *bool { return &c.Group.ExcludeInternal })},
 		{Key: "share.acquire.mode", Default: "BATCH_OPTIMIZED", Doc: "how share consumers acquire", Apply: applyWord("share.acquire.mode", func(c *Config) *string { return &c.Group.AcquireMode }, "batch_optimized", "record_limit")},

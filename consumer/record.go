@@ -29,6 +29,8 @@ type Record struct {
 	TimestampType TimestampType
 	Key, Value    []byte
 	Headers       Headers
+
+	claim *claim // of a member of a group: a record can be committed only while the partition is still its own
 }
 
 // Timestamp is TimestampMs as a time; the zero Time if the record has none.

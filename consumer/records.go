@@ -16,14 +16,14 @@ import (
 // what was fetched: the next loop, Batches or Poll goes on behind the last record handed out.
 func (c *Consumer) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if !c.reader.Enter() {
-			yield(Record{}, ErrBusy)
+		leave, err := c.enter(ctx)
+		if err != nil {
+			yield(Record{}, err)
 			return
 		}
-		defer c.reader.Leave()
-		defer c.reader.Watch(ctx)()
+		defer leave()
 		for {
-			g, failed, err := c.reader.Next(ctx, true)
+			g, failed, err := c.next(ctx, true)
 			switch {
 			case err != nil:
 				yield(Record{}, err)
@@ -31,6 +31,10 @@ func (c *Consumer) Records(ctx context.Context) iter.Seq2[Record, error] {
 			case failed != nil:
 				r := Record{Topic: failed.Topic, Partition: failed.Partition, Offset: -1, TimestampMs: -1, TimestampType: NoTimestamp}
 				if !yield(r, c.partitionError(failed)) || c.cfg.FailFast {
+					return
+				}
+			case c.group != nil:
+				if !c.yieldHeld(g, yield) {
 					return
 				}
 			case !c.yieldBatch(g, yield):
@@ -65,6 +69,32 @@ func (c *Consumer) yieldBatch(g *fetch.Reading, yield func(Record, error) bool) 
 	return true
 }
 
+// yieldHeld is yieldBatch for members of a group: each record is held until the loop comes back for the next one.
+func (c *Consumer) yieldHeld(g *fetch.Reading, yield func(Record, error) bool) bool {
+	out := blank(g)
+	out.claim = c.hold(g)
+	var r record.Record
+	for g.It.Into(&r) {
+		if r.Offset < g.From {
+			continue
+		}
+		g.Cell.Hold(r.Offset)
+		g.Took(r.Offset)
+		if g.Void() { // given up in this moment: whoever waits for the drain sees that nothing is in hand
+			g.Untook(r.Offset, r.Offset+1)
+			return true
+		}
+		out.Offset, out.TimestampMs, out.Key, out.Value, out.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
+		if !yield(c.intercept(out), nil) {
+			return false
+		}
+		if c.reader.Stopped(g) {
+			return true
+		}
+	}
+	return true
+}
+
 // blank is a record with what all records of a batch share.
 func blank(g *fetch.Reading) Record {
 	return Record{Topic: g.Cell.Topic, Partition: g.Cell.Partition, LeaderEpoch: g.Header.PartitionLeaderEpoch,
@@ -74,6 +104,9 @@ func blank(g *fetch.Reading) Record {
 // intercept shows a record to the interceptors. They get a pointer to a copy, so that records of loops without
 // interceptors need not be on the heap.
 func (c *Consumer) intercept(r Record) Record {
+	if len(c.cfg.Interceptors) == 0 {
+		return r
+	}
 	p := &r
 	for _, f := range c.cfg.Interceptors {
 		f(p)

@@ -3,6 +3,7 @@ package consumer
 import (
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -31,20 +32,36 @@ func (c *Config) Validate() error {
 	for i, f := range c.Interceptors {
 		v.check(f != nil, "interceptor.classes", strconv.Itoa(i), "is a nil interceptor")
 	}
+	v.check(len(c.Assigned) == 0 || !c.Group.subscribes(), "Assigned", "", "and Subscribe exclude each other: the group assigns the partitions")
 	c.Group.validate(&v)
 	return errors.Join(v.errs...)
 }
 
 func (g *GroupConfig) validate(v *validator) {
-	v.check(g.Protocol == "classic" || g.Protocol == "consumer", "group.protocol", g.Protocol, "is classic or consumer")
+	v.check(g.Protocol == "classic" || g.Protocol == "consumer" || g.Protocol == "auto", "group.protocol", g.Protocol, "is classic, consumer or auto")
 	v.check(g.AutoCommitInterval >= 0, "auto.commit.interval.ms", g.AutoCommitInterval.String(), "must not be negative")
 	v.check(g.MaxPollInterval > 0, "max.poll.interval.ms", g.MaxPollInterval.String(), "must be positive")
+	v.check(g.DrainTimeout >= 0 && g.DrainTimeout < g.MaxPollInterval, "DrainTimeout", g.DrainTimeout.String(),
+		"must be less than max.poll.interval.ms ("+g.MaxPollInterval.String()+"), or the group gives the partitions away before they are committed")
 	v.check(g.HeartbeatInterval > 0 && g.HeartbeatInterval < g.SessionTimeout || g.ID == "", "heartbeat.interval.ms", g.HeartbeatInterval.String(),
 		"must be positive and less than session.timeout.ms ("+g.SessionTimeout.String()+")")
 	v.check(g.InstanceID == "" || g.ID != "", "group.instance.id", g.InstanceID, "needs group.id")
-	v.check(g.ID == "" || !g.AutoCommit, "enable.auto.commit", "true",
-		"has nothing to commit for group "+strconv.Quote(g.ID)+": this consumer is assigned its partitions and is no member of a group; "+
-			"set enable.auto.commit=false, or leave group.id out")
+	for _, name := range g.Assignors {
+		v.check(assignorNamed(name) != nil, "partition.assignment.strategy", name, "is one of range, roundrobin, sticky, cooperative-sticky")
+	}
+	if !g.subscribes() {
+		v.check(g.ID == "" || !g.AutoCommit, "enable.auto.commit", "true",
+			"has nothing to commit for group "+strconv.Quote(g.ID)+": this consumer is assigned its partitions and is no member of a group; "+
+				"use Subscribe instead of Assign, or set enable.auto.commit=false, or leave group.id out")
+		return
+	}
+	v.check(g.ID != "", "group.id", "", "is needed to subscribe: members of a group share the topics")
+	v.check(len(g.Topics) == 0 || g.Pattern == "", "Pattern", g.Pattern, "and topics by name exclude each other")
+	for _, t := range g.Topics {
+		v.err("Topics", t, Assignment{TopicPartition: TopicPartition{Topic: t}}.valid())
+	}
+	_, err := regexp.Compile(g.Pattern)
+	v.err("Pattern", g.Pattern, err)
 }
 
 // validator gathers what is wrong.

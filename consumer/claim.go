@@ -1,0 +1,108 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
+	"github.com/ottla-kafka/ottla/consumer/machine"
+)
+
+// claim is the driver's side of machine.Claim: one partition for as long as this member has it. What is below the
+// line belongs to group.mu.
+type claim struct {
+	TopicPartition
+	g    *group
+	over context.Context // ends when the claim ends, or its revocation has waited long enough, with the cause
+	end  context.CancelCauseFunc
+
+	state     machine.Claim
+	cell      *fetch.Cell // nil before it is read
+	start     Where       // where the application sent it before it was read
+	committed Position    // what the group has, as far as this consumer knows; Offset -1: nothing
+	final     *Position   // what was done when Run or Serve ended while the claim was being given up
+
+	work      *machine.Work[Record] // Run and Serve, nil otherwise
+	handling  context.Context       // what handlers of Run and Serve get; ends with over and with their call
+	unhandle  context.CancelCauseFunc
+	attempts  map[uint64]int // of records that failed
+	queued    bool           // in engine.turns
+	throttled bool           // paused because its handlers do not keep up
+	paused    bool           // by the application
+	serving   bool           // Serve's handler runs
+	served    bool           // Serve's handler has returned
+	ending    context.Context
+	endSoon   context.CancelCauseFunc // ends ending: the claim is being given up
+	inHand    *machine.Job[Record]    // what Serve's handler has
+	inHandAt  time.Time
+	goroutine string        // of Serve's handler
+	more      chan struct{} // one slot: Serve's handler has something to look at
+	errs      []error       // for Serve's handler
+}
+
+func newClaim(g *group, tp TopicPartition) *claim {
+	c := &claim{TopicPartition: tp, g: g, committed: Position{Offset: -1, Epoch: -1}, more: make(chan struct{}, 1)}
+	c.over, c.end = context.WithCancelCause(context.Background())
+	c.ending, c.endSoon = context.WithCancelCause(context.Background())
+	return c
+}
+
+// reading tells whether records of it may be handed out. g.mu is held.
+func (c *claim) reading() bool { return c.state.State() == machine.ClaimReading }
+
+// alive tells whether offsets of it may be committed. g.mu is held.
+func (c *claim) alive() bool { return c.state.State() != machine.ClaimEnded }
+
+// done is the position up to which everything is processed without a gap; its offset is -1 when there is none to
+// commit. g.mu is held.
+func (c *claim) done() Position {
+	switch {
+	case c.final != nil:
+		return *c.final
+	case c.cell == nil:
+		return Position{Offset: -1, Epoch: -1}
+	case c.work == nil:
+		return c.cell.Done()
+	}
+	// The cell moves over markers and compacted records too. What is taken from it is offered under g.mu, so with nothing
+	// outstanding everything in front of it is done.
+	if p := c.cell.Position(); c.work.Len() == 0 && p.Offset > c.work.Frontier().Offset && c.work.Frontier().Offset >= 0 {
+		return p
+	}
+	return c.work.Frontier()
+}
+
+// inUse tells whether the application has something of it in hand. g.mu is held.
+func (c *claim) inUse() bool {
+	switch {
+	case c.cell == nil || c.final != nil:
+		return false
+	case c.work == nil:
+		return c.cell.Held() && !c.g.idle
+	case c.serving:
+		return true
+	case c.served:
+		return false
+	case c.g.engine != nil && c.g.engine.stopping:
+		return c.work.Running() > 0
+	}
+	return c.work.Len() > 0
+}
+
+// stop ends fetching and handing out. g.mu is held.
+func (c *claim) stop(cause error) {
+	c.endSoon(cause)
+	c.g.c.driver.Step(machine.Removed{TopicPartition: c.TopicPartition})
+	if c.work != nil {
+		c.work.Drain()
+	}
+	c.signal()
+}
+
+// signal lets Serve's handler look again.
+func (c *claim) signal() {
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}

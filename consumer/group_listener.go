@@ -1,0 +1,193 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/groupmember"
+)
+
+// listener is told by the member what the group gives and takes, one call at a time.
+type listener struct{ g *group }
+
+// Assigned begins claims. The application is told first, so that a Seek of its decides where they start.
+func (l listener) Assigned(a groupmember.Assignment) {
+	g := l.g
+	if len(a.Added) == 0 {
+		return
+	}
+	var claims []*claim
+	g.mu.Lock()
+	for _, tp := range a.Added {
+		c := newClaim(g, tp)
+		g.claims[tp] = c
+		claims = append(claims, c)
+	}
+	g.mu.Unlock()
+	for _, tp := range a.Added {
+		g.note(EventAssigned, tp, fmt.Sprintf("generation %d", a.Generation.ID), nil)
+	}
+	if f := g.cfg.OnAssigned; f != nil {
+		f(g.ctx, a.Added)
+	}
+	g.work.Go(func() { g.begin(claims) }) // ends when they are read, lost or given up, or with g.ctx
+}
+
+// Revoked gives claims up. It returns at once, so that a loss can still be told.
+func (l listener) Revoked(parts []TopicPartition, done func()) {
+	g := l.g
+	cause := error(ErrRevoked)
+	if g.closing() {
+		cause = ErrClosed
+	}
+	var claims []*claim
+	g.mu.Lock()
+	for _, tp := range parts {
+		if c := g.claims[tp]; c != nil {
+			c.step(machine.ClaimRevoking, cause)
+			claims = append(claims, c)
+		}
+	}
+	g.draining.Add(int32(len(claims)))
+	g.mu.Unlock()
+	g.work.Go(func() { // ends after the drain and one commit, both bounded
+		g.giveUp(claims, cause)
+		g.draining.Add(-int32(len(claims)))
+		done()
+	})
+}
+
+// Lost ends claims whose partitions others may own already.
+func (l listener) Lost(parts []TopicPartition, cause error) {
+	g := l.g
+	var lost []TopicPartition
+	g.mu.Lock()
+	for _, tp := range parts {
+		if c := g.claims[tp]; c != nil && c.step(machine.ClaimLost, cause).Report {
+			lost = append(lost, tp)
+		}
+	}
+	g.poke()
+	g.mu.Unlock()
+	for _, tp := range lost {
+		g.note(EventLost, tp, "what was in hand is not committed", cause)
+	}
+	if f := g.cfg.OnLost; f != nil && len(lost) > 0 {
+		f(g.ctx, lost, cause)
+	}
+}
+
+// closing tells whether Close was called.
+func (g *group) closing() bool { return g.c.closing.Load() }
+
+// step takes an event to a claim and does what concerns the claim alone; the rest is the caller's, in the order of
+// machine.ClaimEffects. g.mu is held.
+func (c *claim) step(ev machine.ClaimEvent, cause error) machine.ClaimEffects {
+	eff := c.state.Step(ev)
+	if eff.Stop {
+		c.stop(cause)
+	}
+	if eff.Abandon {
+		c.endSoon(cause)
+		c.end(cause)
+		if c.unhandle != nil {
+			c.unhandle(cause)
+		}
+	}
+	if c.state.State() == machine.ClaimEnded && c.g.claims[c.TopicPartition] == c {
+		delete(c.g.claims, c.TopicPartition)
+	}
+	return eff
+}
+
+// giveUp drains, tells the application, and commits what is done; then the partitions are free.
+func (g *group) giveUp(claims []*claim, cause error) {
+	limit := g.cfg.drain()
+	if cause == ErrClosed {
+		limit = min(limit, closeDrain)
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, limit)
+	g.until(ctx, func() bool {
+		for _, c := range claims {
+			if c.alive() && c.inUse() {
+				return false
+			}
+		}
+		return true
+	})
+	cancel()
+	var parts []TopicPartition
+	var late int
+	g.mu.Lock()
+	for _, c := range claims {
+		ev := machine.ClaimDrained
+		if c.alive() && c.inUse() {
+			ev, late = machine.ClaimOverdue, late+1
+			done := c.done() // what ends later does not count any more
+			c.final = &done
+		}
+		c.step(ev, cause)
+		if c.alive() {
+			parts = append(parts, c.TopicPartition)
+		}
+	}
+	g.mu.Unlock()
+	if late > 0 {
+		g.c.cl.Logger().Warn("kafka consumer: partitions are given up with records in hand, which will be processed again",
+			"group", g.cfg.ID, "partitions", late, "waited", limit)
+	}
+	for _, tp := range parts {
+		g.note(EventRevoked, tp, "", nil)
+	}
+	if f := g.cfg.OnRevoked; f != nil && len(parts) > 0 {
+		f(g.ctx, parts)
+	}
+	g.last(claims, cause)
+}
+
+// closeDrain bounds how long Close waits for what is in hand, whatever its ctx says; Kafka's consumer has the same.
+const closeDrain = 30 * time.Second
+
+// last commits what is done of claims that are being given up, and ends them.
+func (g *group) last(claims []*claim, cause error) {
+	offsets := map[TopicPartition]Offset{}
+	g.mu.Lock()
+	for _, c := range claims {
+		if !c.step(machine.ClaimReleased, cause).Commit || !g.cfg.AutoCommit {
+			continue
+		}
+		if p := c.done(); p.Offset >= 0 && p.Offset != c.committed.Offset {
+			offsets[c.TopicPartition] = offsetOf(p)
+		}
+	}
+	g.mu.Unlock()
+	if len(offsets) > 0 {
+		ctx, cancel := context.WithTimeout(g.ctx, max(g.cfg.MaxPollInterval-g.cfg.drain(), time.Second))
+		err := g.member.Commit(ctx, offsets)
+		cancel()
+		if err != nil {
+			g.commitFailed(offsets, err)
+			if !errors.Is(err, groupmember.ErrLost) && cause == ErrClosed {
+				g.mu.Lock()
+				g.failure = fmt.Errorf("consumer: the last commit of group %q: %w", g.cfg.ID, err)
+				g.mu.Unlock()
+			}
+		}
+	}
+	g.mu.Lock()
+	for _, c := range claims {
+		c.step(machine.ClaimCommitted, cause)
+	}
+	g.poke()
+	g.mu.Unlock()
+}
+
+// commitFailed tells of a commit that did not work.
+func (g *group) commitFailed(offsets map[TopicPartition]Offset, err error) {
+	for tp, o := range offsets {
+		g.note(EventCommitFailed, tp, fmt.Sprintf("offset %d is not committed", o.At), err)
+	}
+}
