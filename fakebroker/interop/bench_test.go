@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -332,9 +333,18 @@ func benchTopic(t testing.TB, addr string, partitions int) string {
 	require.NoError(t, err)
 	defer cl.Close(context.Background())
 	topic := fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	_, err = admin.New(cl).CreateTopics(context.Background(), admin.NewTopic{Name: topic, Partitions: partitions, Replicas: 1})
+	a := admin.New(cl)
+	_, err = a.CreateTopics(context.Background(), admin.NewTopic{Name: topic, Partitions: partitions, Replicas: 1})
 	require.NoError(t, err)
-	require.NoError(t, admin.New(cl).AwaitTopic(context.Background(), topic))
+	require.NoError(t, a.AwaitTopic(context.Background(), topic))
+	all := make([]admin.TopicPartition, partitions)
+	for i := range all {
+		all[i] = admin.TopicPartition{Topic: topic, Partition: int32(i)}
+	}
+	require.Eventually(t, func() bool { // metadata names leaders before they lead
+		offsets, err := a.ListOffsets(context.Background(), admin.Latest, all...)
+		return err == nil && !slices.ContainsFunc(offsets, func(o admin.Offset) bool { return o.Err != nil })
+	}, 30*time.Second, 10*time.Millisecond)
 	return topic
 }
 

@@ -15,6 +15,7 @@ import (
 
 // TestKcatListsProducesAndConsumes runs kcat (librdkafka) as a user would.
 func TestKcatListsProducesAndConsumes(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t, "--topic", "kcat:2")
 	var lines strings.Builder
 	for i := range 500 {
@@ -39,6 +40,7 @@ func TestKcatListsProducesAndConsumes(t *testing.T) {
 // TestPythonClients lets confluent-kafka and kafka-python write and read back, on ottla and, to be sure that the scripts
 // test what they say, on Apache Kafka.
 func TestPythonClients(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t, "--data", t.TempDir(), "--topic", "confluent:3", "--topic", "kafkapython:3")
 	for _, peer := range []string{"confluent", "kafkapython"} {
 		java(t, "", topicCommand, "--bootstrap-server", kafkaAddr, "--create", "--topic", peer, "--partitions", "3")
@@ -54,6 +56,7 @@ func TestPythonClients(t *testing.T) {
 
 // TestFranzGoProducesAndConsumes writes with franz-go's idempotent producer, and reads with its consumer by partition.
 func TestFranzGoProducesAndConsumes(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t, "--topic", "franz:4")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

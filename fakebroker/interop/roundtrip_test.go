@@ -65,6 +65,7 @@ func textLines(total int) (lines []string) {
 // TestOurBatchesAreReadByEveryClient writes batches of 1 MiB with each codec, whose frames hold blocks of up to 4 MiB (lz4)
 // or 1 MiB (snappy), and lets Java, librdkafka, kafka-python, franz-go and sarama read them.
 func TestOurBatchesAreReadByEveryClient(t *testing.T) {
+	t.Parallel()
 	lines := textLines(3 << 20)
 	want := strings.Join(lines, "\n") + "\n"
 	onBothBrokers(t, func(t *testing.T, addr string) {
@@ -179,6 +180,7 @@ func saramaLines(t testing.TB, addr, topic string, count int) string {
 
 // TestOurConsumerReadsWhatEveryClientWrote is the other direction: each writer and codec into one topic, in order.
 func TestOurConsumerReadsWhatEveryClientWrote(t *testing.T) {
+	t.Parallel()
 	lines := textLines(1 << 20)
 	text := strings.Join(lines, "\n") + "\n"
 	onBothBrokers(t, func(t *testing.T, addr string) {

@@ -59,6 +59,7 @@ func shapes() map[string]producer.Record {
 
 // TestRecordsOfEveryShapeComeBackTheSame sends the shapes with each codec, alone and side by side with others.
 func TestRecordsOfEveryShapeComeBackTheSame(t *testing.T) {
+	t.Parallel()
 	onBothBrokers(t, func(t *testing.T, addr string) {
 		cl := newClient(t, addr)
 		for _, codec := range codecs {
@@ -144,6 +145,7 @@ func readAll(t testing.TB, cl *client.Client, topic string, partitions int32) (a
 
 // TestTopicNamesAtTheirLimits writes to and reads from topics with the longest, shortest and strangest names.
 func TestTopicNamesAtTheirLimits(t *testing.T) {
+	t.Parallel()
 	onBothBrokers(t, func(t *testing.T, addr string) {
 		cl := newClient(t, addr)
 		for _, name := range []string{strings.Repeat("n", 249), "a", "_", "-", "...", "A.b-c0123456789-Z", "__own"} {
@@ -166,6 +168,7 @@ func TestTopicNamesAtTheirLimits(t *testing.T) {
 
 // TestAThousandPartitions sends to each partition of a topic and finds one record in each.
 func TestAThousandPartitions(t *testing.T) {
+	t.Parallel()
 	onBothBrokers(t, func(t *testing.T, addr string) {
 		cl := newClient(t, addr)
 		createTopic(t, cl, admin.NewTopic{Name: "thousand", Partitions: 1000, Replicas: 1})

@@ -115,6 +115,7 @@ func normal(s string) string {
 
 // TestKafkaToolsSeeNoDifference runs every step against Apache Kafka and against ottla and compares output and exit code.
 func TestKafkaToolsSeeNoDifference(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t, "--data", t.TempDir())
 	dir := t.TempDir()
 	writeFile(t, dir, "delete.json", `{"partitions":[{"topic":"tools","partition":0,"offset":3}],"version":1}`)
@@ -153,6 +154,7 @@ func runStep(t testing.TB, s step, kafka, ottla, dir string) (theirs, ours resul
 
 // TestApiVersionsCommandSeesKafkasRanges holds every API that ottla lists against what Apache Kafka lists.
 func TestApiVersionsCommandSeesKafkasRanges(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t)
 	line := regexp.MustCompile(`(?m)^\t(\w+)\(\d+\): (.*?),?$`)
 	ranges := func(addr string) map[string]string {
@@ -173,6 +175,7 @@ func TestApiVersionsCommandSeesKafkasRanges(t *testing.T) {
 
 // TestProducerPerformance checks that the benchmark tool runs to its end at full speed, with each codec.
 func TestProducerPerformance(t *testing.T) {
+	t.Parallel()
 	ottla := startOttla(t, "--topic", "perf:3")
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		out := java(t, "", perfProducer, "--bootstrap-server", ottla.addr, "--topic", "perf", "--num-records", "20000",
