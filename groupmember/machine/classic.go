@@ -63,8 +63,16 @@ func (c *classic) where() State {
 	return Joining
 }
 
-// advance sends what is due.
+// advance sends what is due. Of what was assigned in this step nothing is taken back in the same one: the owner is told
+// of revocations first.
 func (c *classic) advance(now time.Time, eff *Effects) {
+	if eff.Assigned != nil {
+		if c.wish != "" {
+			c.again = now
+		}
+		c.beat(now, eff)
+		return
+	}
 	if c.phase == in && c.wish != "" && c.revoking == nil && !c.leaving {
 		c.phase, c.Member.reason = out, c.wish
 		c.begin(now)

@@ -87,6 +87,7 @@ type Member struct {
 	revoking   *Revocation      // waits for the owner
 	serial     uint64
 	began      time.Time // of the rebalance under way, zero if none
+	again      time.Time // a step was cut short and is to go on at once; else zero
 }
 
 // New makes a member that does nothing before Started.
@@ -124,6 +125,9 @@ func (m *Member) Generation() Generation { return m.generation }
 // Owned is what the owner has, sorted; not to be written to.
 func (m *Member) Owned() []TopicPartition { return m.owned }
 
+// Topics is what is subscribed to by name, sorted after the first change; not to be written to.
+func (m *Member) Topics() []string { return m.topics }
+
 // Coordinator is the broker that coordinates the group, -1 when unknown.
 func (m *Member) Coordinator() int32 { return m.coordinator }
 
@@ -133,6 +137,7 @@ func (m *Member) Step(now time.Time, ev Event) Effects {
 	if m.ended {
 		return eff
 	}
+	m.again = time.Time{}
 	m.take(now, ev, &eff)
 	if m.started && !m.ended {
 		m.advance(now, &eff)
@@ -268,10 +273,11 @@ func (m *Member) Deadline() time.Time {
 	if m.ended || !m.started {
 		return out
 	}
+	earliest(m.again)
 	if !m.alive.IsZero() {
 		earliest(m.alive.Add(m.cfg.Session))
 	}
-	if m.stalled {
+	if m.stalled || m.inFlight[kindLeave] != nil {
 		return out
 	}
 	if m.coordinator < 0 {
