@@ -2,10 +2,12 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
 	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/groupmember"
 )
 
 // claim is the driver's side of machine.Claim: one partition for as long as this member has it. What is below the
@@ -16,6 +18,7 @@ type claim struct {
 	over context.Context // ends when the claim ends, or its revocation has waited long enough, with the cause
 	end  context.CancelCauseFunc
 
+	held      context.Context // the member's: ends when it is being revoked or lost
 	state     machine.Claim
 	cell      *fetch.Cell // nil before it is read
 	start     Where       // where the application sent it before it was read
@@ -40,8 +43,8 @@ type claim struct {
 	errs      []error       // for Serve's handler
 }
 
-func newClaim(g *group, tp TopicPartition) *claim {
-	c := &claim{TopicPartition: tp, g: g, committed: Position{Offset: -1, Epoch: -1}, more: make(chan struct{}, 1)}
+func newClaim(g *group, tp TopicPartition, held context.Context) *claim {
+	c := &claim{TopicPartition: tp, g: g, held: held, committed: Position{Offset: -1, Epoch: -1}, more: make(chan struct{}, 1)}
 	c.over, c.end = context.WithCancelCause(context.Background())
 	c.ending, c.endSoon = context.WithCancelCause(context.Background())
 	return c
@@ -50,8 +53,18 @@ func newClaim(g *group, tp TopicPartition) *claim {
 // reading tells whether records of it may be handed out. g.mu is held.
 func (c *claim) reading() bool { return c.state.State() == machine.ClaimReading }
 
-// alive tells whether offsets of it may be committed. g.mu is held.
-func (c *claim) alive() bool { return c.state.State() != machine.ClaimEnded }
+// alive tells whether offsets of it may be committed. The member may know of a loss before the listener is told. g.mu is
+// held.
+func (c *claim) alive() bool { return c.state.State() != machine.ClaimEnded && !c.lost() }
+
+// lost tells whether the member does not hold the partition any more, without having given it up.
+func (c *claim) lost() bool {
+	if c.held.Err() == nil {
+		return false
+	}
+	cause := context.Cause(c.held)
+	return !errors.Is(cause, ErrRevoked) && !errors.Is(cause, groupmember.ErrClosed)
+}
 
 // done is the position up to which everything is processed without a gap; its offset is -1 when there is none to
 // commit. g.mu is held.

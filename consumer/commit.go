@@ -103,8 +103,11 @@ func (c *Consumer) CommitRecords(ctx context.Context, list ...Record) error {
 func (c *claim) gone() error {
 	c.g.mu.Lock()
 	defer c.g.mu.Unlock()
-	if c.alive() {
+	switch {
+	case c.alive():
 		return nil
+	case c.lost():
+		return context.Cause(c.held)
 	}
 	return context.Cause(c.over)
 }

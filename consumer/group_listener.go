@@ -21,8 +21,15 @@ func (l listener) Assigned(a groupmember.Assignment) {
 	}
 	var claims []*claim
 	g.mu.Lock()
+	m := g.member
+	g.mu.Unlock()
+	held := map[TopicPartition]context.Context{}
 	for _, tp := range a.Added {
-		c := newClaim(g, tp)
+		held[tp] = m.Claim(tp)
+	}
+	g.mu.Lock()
+	for _, tp := range a.Added {
+		c := newClaim(g, tp, held[tp])
 		g.claims[tp] = c
 		claims = append(claims, c)
 	}

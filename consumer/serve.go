@@ -89,7 +89,7 @@ func (cl *Claim) Commit(ctx context.Context) error {
 	p, alive := cl.c.done(), cl.c.alive()
 	g.mu.Unlock()
 	if !alive {
-		return context.Cause(cl.c.over)
+		return cl.c.gone()
 	}
 	if p.Offset < 0 {
 		return nil
