@@ -22,7 +22,8 @@ type Member struct {
 
 	ctx    context.Context // ends when the member has ended
 	cancel context.CancelCauseFunc
-	group  sync.WaitGroup // all goroutines of the member
+	group  sync.WaitGroup // the member's goroutines but one
+	calls  sync.WaitGroup // the one that calls the Listener, which may take its time
 	stop   func()         // of the topology subscription
 	wake   chan struct{}  // one slot: the run goroutine has something to do
 
@@ -61,6 +62,7 @@ func Join(ctx context.Context, cl *client.Client, opts ...Option) (*Member, erro
 	if err := m.Await(ctx); err != nil {
 		m.step(machine.Abandon{})
 		m.group.Wait()
+		m.calls.Wait()
 		return nil, err
 	}
 	return m, nil
@@ -94,9 +96,9 @@ func StartFromConfig(cl *client.Client, cfg Config) (*Member, error) {
 	m.told.init()
 	m.commits.init()
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
-	m.group.Go(m.run)        // these three end when the machine has ended
-	m.group.Go(m.told.serve) // and the Listener has returned
+	m.group.Go(m.run) // these three end when the machine has ended
 	m.group.Go(m.commits.serve)
+	m.calls.Go(m.told.serve) // and the Listener has returned
 	m.step(machine.Started{})
 	stop := cl.OnTopology(func(t *client.Topology) { m.step(machine.TopologyChanged{View: view{t}}) })
 	m.mu.Lock()
@@ -240,8 +242,8 @@ func (m *Member) Stall() { m.step(machine.Stall{}) }
 func (m *Member) Resume() { m.step(machine.Resume{}) }
 
 // Leave gives up all partitions in good order (Revoked, confirmation), leaves the group, a static member too, and
-// ends the member. It returns when that is done or ctx ends; then the member ends without more, and the coordinator
-// will notice by SessionTimeout. It must not be called by the Listener.
+// ends the member. It returns when that is done or ctx ends; then the member ends without more, loses what it still
+// has with ErrClosed, and the coordinator will notice by SessionTimeout. It must not be called by the Listener.
 func (m *Member) Leave(ctx context.Context) error { return m.close(ctx, machine.Leave{}) }
 
 // Close is Leave, except that a static member stays in the group, so that its partitions wait for it to come back
@@ -252,7 +254,7 @@ func (m *Member) Close(ctx context.Context) error { return m.close(ctx, machine.
 func (m *Member) close(ctx context.Context, how machine.Leave) error {
 	m.step(how)
 	gone := make(chan struct{})
-	go func() { m.group.Wait(); close(gone) }() // ends with the group, which the machine's end ends
+	go func() { m.group.Wait(); m.calls.Wait(); close(gone) }() // ends with them, which the machine's end ends
 	select {
 	case <-gone:
 		return nil
@@ -260,6 +262,7 @@ func (m *Member) close(ctx context.Context, how machine.Leave) error {
 	}
 	held := len(m.Assignment())
 	m.step(machine.Abandon{})
+	m.group.Wait()
 	return fmt.Errorf("groupmember: group %q: ended before it was left in good order, with %d partitions not given up: %w",
 		m.cfg.GroupID, held, context.Cause(ctx))
 }

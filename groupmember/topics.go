@@ -129,7 +129,9 @@ func (m *Member) discoverOnce() {
 	if pattern == nil {
 		return // subscribed by name meanwhile
 	}
-	resp, err := m.cl.Request(m.ctx, client.AnyBroker().Versions(1, 0), message.NewMetadataRequest()) // no list means all
+	req := message.NewMetadataRequest()
+	req.Topics = nil // no list means all topics
+	resp, err := m.cl.Request(m.ctx, client.AnyBroker().Versions(1, 0), req)
 	if err != nil {
 		m.cl.Logger().Warn("kafka group member: topics cannot be listed", "group", m.cfg.GroupID, "pattern", pattern.String(), "error", err)
 		return
