@@ -78,7 +78,7 @@ type ottlaProducer struct {
 func newOttlaProducer(t testing.TB, s produceSetup, done *atomic.Int64) benchProducer {
 	cl, err := client.New(client.Seeds(s.addr))
 	require.NoError(t, err)
-	p, err := producer.New(cl, producer.Compression(s.codec), producer.BatchSize(1<<20), producer.MaxRequestSize(2<<20), producer.BufferMemory(256<<20))
+	p, err := producer.New(cl, producer.Compression(s.codec), producer.BatchSize(500_000), producer.BufferMemory(10<<20)) // the driver's, see harness
 	require.NoError(t, err)
 	o := &ottlaProducer{p: p, cl: cl, s: s}
 	o.done = func(_ producer.Ack, err error) {
