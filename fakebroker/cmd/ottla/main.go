@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -14,21 +16,29 @@ import (
 
 // Exit codes, the same for every command.
 const (
-	exitOK      = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitConnect = 3
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitConnect     = 3
+	exitInterrupted = 130
 )
 
 // cli is the command line; kong derives parsing and help from it.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run a Kafka broker on this machine until it is interrupted."`
+	Topics  topicsCmd  `cmd:"" aliases:"topic" help:"List, create, describe, alter and delete topics."`
+	Produce produceCmd `cmd:"" help:"Write lines or JSON to a topic."`
+	Consume consumeCmd `cmd:"" help:"Print the records of topics."`
+	Groups  groupsCmd  `cmd:"" aliases:"group" help:"List and describe consumer groups, their members and lag; reset their offsets; delete them."`
 	DumpLog dumpLogCmd `cmd:"" name:"dump-log" help:"Print what a broker's files hold: .log .index .timeindex .txnindex .snapshot .checkpoint."`
 	Version versionCmd `cmd:"" help:"Print the version of this binary and of the protocol it speaks."`
 }
 
-// streams are where a command writes: results to out, everything else to err.
-type streams struct{ out, err io.Writer }
+// streams are where a command reads and writes: results go to out, everything else to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
 
 // exitError carries the exit code of a failure that is not plain exitFailed.
 type exitError struct {
@@ -41,7 +51,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }
@@ -52,7 +62,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	done := -1
 	parser, err := kong.New(&c,
 		kong.Name("ottla"),
-		kong.Description("A complete Kafka broker in one binary, and tools for its files."),
+		kong.Description("A complete Kafka broker in one binary, and tools for any Kafka cluster."),
 		kong.Writers(io.out, io.err),
 		kong.Exit(func(code int) { done = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -66,7 +76,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(negativeNumbers(args))
 	if done >= 0 { // --help was printed
 		return done
 	}
@@ -75,6 +85,9 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exitUsage
 	}
 	if err := parsed.Run(); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			return exitInterrupted // by the user, who knows
+		}
 		fmt.Fprintf(io.err, "ottla: %v\n", err)
 		if e := (*exitError)(nil); errors.As(err, &e) {
 			return e.code
@@ -82,4 +95,23 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// negativeNumbers lets numbers below zero follow the flags that take them, as in -o -5: kong would see a flag.
+func negativeNumbers(args []string) (out []string) {
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(out, args[i:]...)
+		}
+		name, takes := map[string]string{"-o": "--offset", "--offset": "--offset", "--shift-by": "--shift-by"}[args[i]]
+		if takes && i+1 < len(args) {
+			if _, err := strconv.ParseInt(args[i+1], 10, 64); err == nil && strings.HasPrefix(args[i+1], "-") {
+				out = append(out, name+"="+args[i+1])
+				i++
+				continue
+			}
+		}
+		out = append(out, args[i])
+	}
+	return out
 }

@@ -97,7 +97,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	var out, errs bytes.Buffer
-	code = run(ctx, args, streams{&out, &errs})
+	code = run(ctx, args, streams{strings.NewReader(""), &out, &errs})
 	return code, out.String(), errs.String()
 }
 
