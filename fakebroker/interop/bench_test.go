@@ -49,7 +49,7 @@ func payloads(size int) [][]byte {
 	return all
 }
 
-// produceSetup is what all producers are told alike: acks=all, idempotent, linger 5 ms, batches up to 1 MB.
+// produceSetup is what all producers are told alike: acks=all, idempotent, linger 5 ms, batches below 1 MB.
 type produceSetup struct {
 	addr, topic string
 	codec       compress.Codec
