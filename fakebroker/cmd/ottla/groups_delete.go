@@ -46,7 +46,7 @@ func (c *groupsDeleteCmd) Run(ctx context.Context, io streams) error {
 			t.add(g.ID, named(g.State), len(g.Members), offsets[g.ID], deleted[g.ID])
 		}
 		err := t.print(io.out, c.Output)
-		if !c.Yes {
+		if !c.Yes && len(names) > 0 {
 			fmt.Fprintln(io.err, "ottla: nothing was deleted; add --yes to delete these groups with their committed offsets")
 		}
 		return printed(err, joinLines(errs))

@@ -22,9 +22,9 @@ func (c *groupsMembersCmd) Run(ctx context.Context, io streams) error {
 				}
 				var target any // only a consumer group has one that may differ
 				if m.Target != nil {
-					target = ranges(m.Target)
+					target = assignment(m.Target)
 				}
-				t.add(g.ID, m.ClientID, m.Host, named(m.InstanceID), m.ID, known(m.Epoch), topics, ranges(m.Assigned), target)
+				t.add(g.ID, m.ClientID, m.Host, named(m.InstanceID), m.ID, known(m.Epoch), topics, assignment(m.Assigned), target)
 			}
 		}
 		return printed(t.print(io.out, c.Output), err)

@@ -14,7 +14,7 @@ import (
 	"github.com/ottla-kafka/ottla/wire/record"
 )
 
-// produce writes values to partition 0 with a bare connection (fakebroker and its commands import no client) and returns
+// produce writes values to partition 0 with a bare connection, so that what serve does is not seen through the client, and returns
 // the offset of the first.
 func produce(t *testing.T, addr, topic string, values ...string) int64 {
 	t.Helper()

@@ -20,45 +20,55 @@ import (
 // Nothing is lost on the way: null is null, and bytes that are not UTF-8 stand in base64 under a key that says so
 // (key_base64, value_base64). topic and offset say where the record was; produce goes by the topic of its command line.
 type recordJSON struct {
-	Topic         string       `json:"topic,omitempty"`
-	Partition     *int32       `json:"partition,omitempty"`
-	Offset        *int64       `json:"offset,omitempty"`
-	Timestamp     *int64       `json:"timestamp,omitempty"` // milliseconds since 1970
-	LogAppendTime bool         `json:"log_append_time,omitempty"`
-	Key           *string      `json:"key"`
-	KeyBase64     []byte       `json:"key_base64,omitempty"`
-	Value         *string      `json:"value"`
-	ValueBase64   []byte       `json:"value_base64,omitempty"`
-	Headers       []headerJSON `json:"headers,omitempty"`
+	Topic         string `json:"topic,omitempty"`
+	Partition     *int32 `json:"partition,omitempty"`
+	Offset        *int64 `json:"offset,omitempty"`
+	Timestamp     *int64 `json:"timestamp,omitempty"` // milliseconds since 1970
+	LogAppendTime bool   `json:"log_append_time,omitempty"`
+	bytesJSON
+	Headers []headerJSON `json:"headers,omitempty"`
 }
 
 type headerJSON struct {
-	Key         string  `json:"key"`
-	KeyBase64   []byte  `json:"key_base64,omitempty"`
-	Value       *string `json:"value"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
+	bytesJSON
 }
 
-// textOrBytes puts bytes into one of two fields.
-func textOrBytes(b []byte) (*string, []byte) {
-	if b == nil {
-		return nil, nil
-	}
-	if !utf8.Valid(b) {
-		return nil, b
-	}
-	return new(string(b)), nil
+// bytesJSON are a key and a value, each under one of two names.
+type bytesJSON struct {
+	Key         json.RawMessage `json:"key,omitempty"` // a string or null
+	KeyBase64   []byte          `json:"key_base64,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	ValueBase64 []byte          `json:"value_base64,omitempty"`
 }
 
-// bytesOf takes them out again.
-func bytesOf(text *string, base64 []byte) []byte {
-	if base64 != nil {
-		return base64
+// textOrBytes puts bytes under one of the names.
+func textOrBytes(b []byte) (text json.RawMessage, base64 []byte) {
+	switch {
+	case b == nil:
+		return json.RawMessage("null"), nil
+	case utf8.Valid(b):
+		return jsonOf(string(b)), nil
 	}
-	if text != nil {
-		return []byte(*text)
+	return nil, b
+}
+
+// bytesOf takes them out again. What is not there is null.
+func bytesOf(text json.RawMessage, base64 []byte) ([]byte, error) {
+	if base64 != nil || len(text) == 0 {
+		return base64, nil
 	}
-	return nil
+	var s *string
+	if err := json.Unmarshal(text, &s); err != nil || s == nil {
+		return nil, err
+	}
+	return []byte(*s), nil
+}
+
+// pair is both of them.
+func (b *bytesJSON) pair() (key, value []byte, err error) {
+	key, err1 := bytesOf(b.Key, b.KeyBase64)
+	value, err2 := bytesOf(b.Value, b.ValueBase64)
+	return key, value, errors.Join(err1, err2)
 }
 
 // recordToJSON is a record as a line, without its end.
@@ -70,10 +80,8 @@ func recordToJSON(r *consumer.Record) []byte {
 	out.Key, out.KeyBase64 = textOrBytes(r.Key)
 	out.Value, out.ValueBase64 = textOrBytes(r.Value)
 	for name, value := range r.Headers.All() {
-		h := headerJSON{Key: name}
-		if !utf8.ValidString(name) {
-			h.Key, h.KeyBase64 = "", []byte(name)
-		}
+		var h headerJSON
+		h.Key, h.KeyBase64 = textOrBytes([]byte(name))
 		h.Value, h.ValueBase64 = textOrBytes(value)
 		out.Headers = append(out.Headers, h)
 	}
@@ -91,16 +99,18 @@ func recordFromJSON(line []byte) (rec producer.Record, err error) {
 	if _, err := d.Token(); err != io.EOF {
 		return rec, errors.New("there is more than one JSON value: want one record a line")
 	}
-	rec.Key, rec.Value = bytesOf(in.Key, in.KeyBase64), bytesOf(in.Value, in.ValueBase64)
+	if rec.Key, rec.Value, err = in.pair(); err != nil {
+		return rec, fmt.Errorf("key or value: %w", err)
+	}
 	if in.Timestamp != nil {
 		rec.Timestamp = time.UnixMilli(*in.Timestamp)
 	}
 	for _, h := range in.Headers {
-		name := h.Key
-		if h.KeyBase64 != nil {
-			name = string(h.KeyBase64)
+		name, value, err := h.pair()
+		if err != nil {
+			return rec, fmt.Errorf("headers: %w", err)
 		}
-		rec.Headers = append(rec.Headers, producer.Header{Key: name, Value: bytesOf(h.Value, h.ValueBase64)})
+		rec.Headers = append(rec.Headers, producer.Header{Key: string(name), Value: value})
 	}
 	if in.Partition != nil {
 		rec = rec.To(*in.Partition)

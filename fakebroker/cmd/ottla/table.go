@@ -75,7 +75,9 @@ func (t *table) object(row []any) []byte {
 
 // jsonOf is JSON without the escapes that only HTML needs.
 func jsonOf(v any) []byte {
-	if v := reflect.ValueOf(v); v.Kind() == reflect.Slice && v.IsNil() {
+	if _, own := v.(json.Marshaler); own {
+		// it says itself what nothing is
+	} else if v := reflect.ValueOf(v); v.Kind() == reflect.Slice && v.IsNil() {
 		return []byte("[]") // an empty list, however it came about
 	}
 	var b strings.Builder
@@ -114,6 +116,9 @@ func (t *table) printTable(w io.Writer) error {
 // cellText is a cell for people: a dash for nothing, lists with commas, and no character that would break the table.
 func cellText(cell any) string {
 	v := reflect.ValueOf(cell)
+	if a, ok := cell.(assignment); ok {
+		cell, v = a.String(), reflect.ValueOf(a.String())
+	}
 	switch {
 	case cell == nil || v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.String && v.Len() == 0:
 		return "-"
@@ -148,15 +153,28 @@ func named[T ~string](s T) any {
 	return string(s)
 }
 
-// ranges are the partitions of each topic, as people write them: orders:0-3,7.
-func ranges(list []admin.TopicPartition) (out []string) {
-	for i := 0; i < len(list); {
-		topic := list[i].Topic
+// assignment is a list of partitions by topic and number: for people orders:0-3,7, in JSON {"orders":[0,1,2,3,7]}.
+type assignment []admin.TopicPartition
+
+// MarshalJSON implements json.Marshaler.
+func (a assignment) MarshalJSON() ([]byte, error) {
+	topics := map[string][]int32{}
+	for _, tp := range a {
+		topics[tp.Topic] = append(topics[tp.Topic], tp.Partition)
+	}
+	return json.Marshal(topics)
+}
+
+// String puts partitions that follow each other together.
+func (a assignment) String() string {
+	var out []string
+	for i := 0; i < len(a); {
+		topic := a[i].Topic
 		var parts []string
-		for i < len(list) && list[i].Topic == topic {
-			first := list[i].Partition
+		for i < len(a) && a[i].Topic == topic {
+			first := a[i].Partition
 			last := first
-			for i++; i < len(list) && list[i].Topic == topic && list[i].Partition == last+1; i++ {
+			for i++; i < len(a) && a[i].Topic == topic && a[i].Partition == last+1; i++ {
 				last++
 			}
 			if first == last {
@@ -167,5 +185,5 @@ func ranges(list []admin.TopicPartition) (out []string) {
 		}
 		out = append(out, topic+":"+strings.Join(parts, ","))
 	}
-	return out
+	return strings.Join(out, " ")
 }

@@ -54,7 +54,7 @@ func (c *topicsDeleteCmd) Run(ctx context.Context, io streams) error {
 			}
 		}
 		err := t.print(io.out, c.Output)
-		if !c.Yes {
+		if !c.Yes && len(names) > 0 {
 			fmt.Fprintln(io.err, "ottla: nothing was deleted; add --yes to delete these topics with all their records")
 		}
 		return printed(err, joinLines(failed))
