@@ -55,6 +55,9 @@ func (m *Member) apply(eff *machine.Effects) {
 		m.claimed(a.Added)
 		m.rounds++
 		m.tell(func(to Listener) { to.Assigned(Assignment{Generation: a.Generation, Added: a.Added, All: a.All}) })
+		if m.rounds == 1 {
+			m.told.add(m.introduce)
+		}
 	}
 	if eff.Rebalanced > 0 {
 		m.cl.Meter().Rebalanced(eff.Rebalanced)
@@ -63,9 +66,22 @@ func (m *Member) apply(eff *machine.Effects) {
 		m.finish(eff.Err)
 	}
 	if eff.Assigned != nil || eff.Ended || len(eff.Lost) > 0 || len(eff.Transitions) > 0 {
-		close(m.changed)
-		m.changed = make(chan struct{})
+		m.broadcast()
 	}
+}
+
+// introduce lets Await return: the Listener knows of the first assignment.
+func (m *Member) introduce() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.introduced = true
+	m.broadcast()
+}
+
+// broadcast wakes those who wait for a change. m.mu is held.
+func (m *Member) broadcast() {
+	close(m.changed)
+	m.changed = make(chan struct{})
 }
 
 // tell has the Listener called.

@@ -48,7 +48,7 @@ const (
 // member, except for Close and Leave; heartbeats go on meanwhile.
 type Listener interface {
 	// Assigned tells of partitions that are this member's from now on, and of the generation. It follows every
-	// rebalance, also one that brought nothing new.
+	// rebalance, also one that brought nothing new; with Consumer, every one that changed what this member has.
 	Assigned(a Assignment)
 	// Revoked asks to give up partitions. The member keeps them, may commit for them, and tells the coordinator
 	// only when done was called, from any goroutine, at once or later: stop fetching, drain, commit, done. Who

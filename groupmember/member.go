@@ -27,22 +27,23 @@ type Member struct {
 	stop   func()         // of the topology subscription
 	wake   chan struct{}  // one slot: the run goroutine has something to do
 
-	mu      sync.Mutex // held for steps of the machine and short list work, never across anything that waits
-	machine *machine.Member
-	todo    []machine.Effects // for the run goroutine, in order
-	claims  map[TopicPartition]*claim
-	revoked *revocation // waits for the owner
-	told    inbox       // for the goroutine that calls the Listener
-	commits inbox       // for the goroutine that commits
-	pending []*commit   // for it
-	changed chan struct{}
-	rounds  int // assignments so far
-	pattern *regexp.Regexp
-	look    chan struct{} // one slot: look for topics that match now
-	looking bool
-	byID    []string // topics tracked because an assignment named their ids
-	ended   bool
-	err     error // with ended: the final error
+	mu         sync.Mutex // held for steps of the machine and short list work, never across anything that waits
+	machine    *machine.Member
+	todo       []machine.Effects // for the run goroutine, in order
+	claims     map[TopicPartition]*claim
+	revoked    *revocation // waits for the owner
+	told       inbox       // for the goroutine that calls the Listener
+	commits    inbox       // for the goroutine that commits
+	pending    []*commit   // for it
+	changed    chan struct{}
+	rounds     int  // assignments so far
+	introduced bool // the Listener knows of the first
+	pattern    *regexp.Regexp
+	look       chan struct{} // one slot: look for topics that match now
+	looking    bool
+	byID       []string // topics tracked because an assignment named their ids
+	ended      bool
+	err        error // with ended: the final error
 
 	held atomic.Int32 // requests on the lane without an answer
 
@@ -145,18 +146,19 @@ func newMemberID() string {
 	}
 }
 
-// Await waits until the member has its first assignment, or has ended.
+// Await waits until the member has its first assignment and the Listener has been told of it, or the member has ended.
+// It must not be called by the Listener.
 func (m *Member) Await(ctx context.Context) error {
 	for {
 		m.mu.Lock()
-		rounds, ended, err, changed := m.rounds, m.ended, m.err, m.changed
+		introduced, ended, err, changed := m.introduced, m.ended, m.err, m.changed
 		m.mu.Unlock()
 		switch {
 		case ended && err != nil:
 			return err
 		case ended:
 			return ErrClosed
-		case rounds > 0:
+		case introduced:
 			return nil
 		}
 		select {

@@ -20,7 +20,7 @@ type consumer struct {
 	*Member
 	target   []idPartition // what the coordinator wants this member to have
 	waiting  bool          // target is not reached yet
-	fresh    bool          // the owner has not been told of any assignment of this membership
+	fresh    bool          // the owner is to be told of the assignment even if nothing in it is new
 	full     bool          // the next heartbeat has to tell everything
 	changed  bool          // the subscription changed since it was told
 	now      bool          // the next heartbeat is to go at once
@@ -75,6 +75,7 @@ func (c *consumer) reconcile(now time.Time, eff *Effects) {
 	}
 	if gone := without(c.owned, want); len(gone) > 0 {
 		c.revoke(gone, eff)
+		c.fresh = true // it is told of the outcome, also when that brings nothing new
 		return
 	}
 	if c.fresh || len(without(want, c.owned)) > 0 {
