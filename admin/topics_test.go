@@ -275,8 +275,25 @@ func TestWaitingIsBounded(t *testing.T) {
 				_, err := a.ListOffsets(ctx, admin.Latest, tp("orders", 0))
 				return err
 			},
-			"cluster":  func(ctx context.Context) error { _, err := a.DescribeCluster(ctx); return err },
-			"versions": func(ctx context.Context) error { _, err := a.APIVersions(ctx, 1); return err },
+			"cluster":     func(ctx context.Context) error { _, err := a.DescribeCluster(ctx); return err },
+			"versions":    func(ctx context.Context) error { _, err := a.APIVersions(ctx, 1); return err },
+			"groups":      func(ctx context.Context) error { _, err := a.ListGroups(ctx, admin.GroupFilter{}); return err },
+			"group":       func(ctx context.Context) error { _, err := a.DescribeGroups(ctx, "g"); return err },
+			"group's end": func(ctx context.Context) error { _, err := a.DeleteGroups(ctx, "g"); return err },
+			"members": func(ctx context.Context) error {
+				_, err := a.RemoveMembers(ctx, "g", "", admin.MemberIdentity{ID: "m"})
+				return err
+			},
+			"committed": func(ctx context.Context) error { _, err := a.ListGroupOffsets(ctx, "g"); return err },
+			"commit": func(ctx context.Context) error {
+				_, err := a.AlterGroupOffsets(ctx, "g", offsets("orders", 1))
+				return err
+			},
+			"lag": func(ctx context.Context) error { _, err := a.Lag(ctx, "g"); return err },
+			"reset": func(ctx context.Context) error {
+				_, err := a.ResetGroupOffsets(ctx, "g", admin.ResetToLatest, tp("orders", 0))
+				return err
+			},
 			"deleting records": func(ctx context.Context) error {
 				_, err := a.DeleteRecords(ctx, map[admin.TopicPartition]int64{tp("orders", 0): 0})
 				return err
@@ -302,6 +319,10 @@ func TestClosedAdminRefuses(t *testing.T) {
 	_, err = a.ListTopics(t.Context())
 	require.ErrorIs(t, err, client.ErrClosed)
 	_, err = a.ListOffsets(t.Context(), admin.Latest, tp("orders", 0))
+	require.ErrorIs(t, err, client.ErrClosed)
+	_, err = a.ListGroups(t.Context(), admin.GroupFilter{})
+	require.ErrorIs(t, err, client.ErrClosed)
+	_, err = a.Lag(t.Context(), "g")
 	require.ErrorIs(t, err, client.ErrClosed)
 
 	_, err = admin.Dial(nil)
