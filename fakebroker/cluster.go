@@ -268,7 +268,8 @@ func (k *Cluster) Close(ctx context.Context) error {
 // Inject puts a fault rule to work; see package fault.
 func (k *Cluster) Inject(r fault.Rule) *fault.Injection { return k.faults.Add(r) }
 
-// Disconnect closes every client connection and goes on accepting new ones.
+// Disconnect closes every client connection and goes on accepting new ones. A connection that is being opened at this
+// moment may stay; one that has had an answer does not.
 func (k *Cluster) Disconnect() {
 	if b, err := k.running(); err == nil {
 		b.Disconnect()
