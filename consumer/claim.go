@@ -77,12 +77,19 @@ func (c *claim) done() Position {
 	case c.work == nil:
 		return c.cell.Done()
 	}
-	// The cell moves over markers and compacted records too. What is taken from it is offered under g.mu, so with nothing
-	// outstanding everything in front of it is done.
-	if p := c.cell.Position(); c.work.Len() == 0 && p.Offset > c.work.Frontier().Offset && c.work.Frontier().Offset >= 0 {
-		return p
+	if c.reading() {
+		c.pass()
 	}
 	return c.work.Frontier()
+}
+
+// pass moves the frontier to where the reader is when nothing is outstanding: it moves over markers and compacted records
+// too. What is taken from the cell is offered under g.mu, so everything in front of it is done then. It must not be called
+// after a drain has dropped what was offered. g.mu is held.
+func (c *claim) pass() {
+	if c.work.Len() == 0 {
+		c.work.Pass(c.cell.Position())
+	}
 }
 
 // inUse tells whether the application has something of it in hand. g.mu is held.
@@ -107,6 +114,7 @@ func (c *claim) stop(cause error) {
 	c.endSoon(cause)
 	c.g.c.driver.Step(machine.Removed{TopicPartition: c.TopicPartition})
 	if c.work != nil {
+		c.pass()
 		c.work.Drain()
 	}
 	c.signal()

@@ -148,7 +148,7 @@ func (g *group) doneOffsets(all bool) map[TopicPartition]Offset {
 		if all && c.cell != nil && c.work == nil && c.final == nil {
 			c.cell.Unhold()
 		}
-		if p := c.done(); p.Offset >= 0 && p.Offset != c.committed.Offset {
+		if p, news := c.news(); news {
 			offsets[tp] = offsetOf(p)
 		}
 	}
@@ -156,6 +156,16 @@ func (g *group) doneOffsets(all bool) map[TopicPartition]Offset {
 		g.poke()
 	}
 	return offsets
+}
+
+// news is what is done and not committed. A commit does not go back behind what was committed by hand for a record that
+// is still in hand; where the reader itself went back (a seek, a reset) it does. g.mu is held.
+func (c *claim) news() (p Position, news bool) {
+	p = c.done()
+	if p.Offset < 0 || p.Offset == c.committed.Offset {
+		return p, false
+	}
+	return p, p.Offset > c.committed.Offset || c.cell.Position().Offset < c.committed.Offset
 }
 
 // stored notes what the group has.

@@ -230,8 +230,15 @@ func (e *engine) offer(g *fetch.Reading) {
 	e.g.mu.Lock()
 	defer e.g.mu.Unlock()
 	cl := e.g.claims[g.Cell.TopicPartition]
-	if cl == nil || cl.work == nil || cl.cell != g.Cell || !cl.reading() || g.Void() {
-		return // given up or sought in this moment; its position stays where it was
+	if cl == nil || cl.cell != g.Cell || !cl.reading() || g.Void() {
+		return // given up or sought in this moment: these records are not wanted any more
+	}
+	if cl.work == nil { // it came while the engine was ending: whoever reads next gets them
+		c.driver.Step(machine.Sought{TopicPartition: cl.TopicPartition, To: machine.AtOffset(list[0].Offset)})
+		return
+	}
+	if cl.work.Frontier().Offset < 0 {
+		cl.work.Pass(Position{Offset: list[0].Offset, Epoch: -1}) // where it starts was not known before
 	}
 	for i := range list[:n] {
 		list[i].claim = cl

@@ -166,7 +166,7 @@ func (g *group) last(claims []*claim, cause error) {
 		if !c.step(machine.ClaimReleased, cause).Commit || !g.cfg.AutoCommit {
 			continue
 		}
-		if p := c.done(); p.Offset >= 0 && p.Offset != c.committed.Offset {
+		if p, news := c.news(); news {
 			offsets[c.TopicPartition] = offsetOf(p)
 		}
 	}

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ottla-kafka/ottla/groupmember"
@@ -43,6 +44,11 @@ type ClaimInfo struct {
 	Paused    bool      // by the application
 	Throttled bool      // its handlers do not keep up, so it is not fetched for the moment
 	InHand    time.Time // since when Serve's handler has its present record; zero: none
+}
+
+// String is one line: the partition, its state, and how far it is done and committed.
+func (c ClaimInfo) String() string {
+	return fmt.Sprintf("%s %s done %d committed %d waiting %d", c.TopicPartition, c.State, c.Done, c.Committed, c.Waiting)
 }
 
 // Membership tells where the consumer stands in its group, without asking anybody: for health checks. Before the first call

@@ -1,6 +1,11 @@
 package machine
 
-import "github.com/ottla-kafka/ottla/wire/hash"
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/ottla-kafka/ottla/wire/hash"
+)
 
 // Work is what one claim has taken from the log and not finished: it decides which record may be processed next
 // and how far the partition is done without a gap, which is what may be committed.
@@ -19,7 +24,7 @@ type Work[T any] struct {
 	tasks    []task[T] // in the order of the log; the first one is not finished
 	first    uint64    // sequence of tasks[0]
 	lanes    map[uint32]*lane
-	ready    []*lane // have a record that may be taken, in turns
+	ready    laneHeap // have a record that may be taken; the oldest goes first, so that the frontier is close behind
 	frontier Position
 	running  int
 	failed   int
@@ -49,6 +54,21 @@ type lane struct {
 	seqs  []uint64
 }
 
+// laneHeap has the lane with the oldest record in front.
+type laneHeap []*lane
+
+func (h laneHeap) Len() int           { return len(h) }
+func (h laneHeap) Less(i, j int) bool { return h[i].seqs[0] < h[j].seqs[0] }
+func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *laneHeap) Push(l any)        { *h = append(*h, l.(*lane)) }
+func (h *laneHeap) Pop() any {
+	last := len(*h) - 1
+	l := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return l
+}
+
 // Job is a record to process.
 type Job[T any] struct {
 	Seq  uint64 // names it in Finish, Fail and Again
@@ -66,7 +86,7 @@ func (w *Work[T]) Offer(key []byte, item T, next Position) {
 	seq := w.first + uint64(len(w.tasks))
 	w.tasks = append(w.tasks, task[T]{item: item, next: next, lane: l})
 	if l.seqs = append(l.seqs, seq); len(l.seqs) == 1 {
-		w.ready = append(w.ready, l)
+		heap.Push(&w.ready, l)
 	}
 }
 
@@ -92,10 +112,7 @@ func (w *Work[T]) Take() (job Job[T], ok bool) {
 	if len(w.ready) == 0 {
 		return job, false
 	}
-	l := w.ready[0]
-	if w.ready = w.ready[1:]; len(w.ready) == 0 {
-		w.ready = nil // so that what was in front is not kept
-	}
+	l := heap.Pop(&w.ready).(*lane)
 	seq := l.seqs[0]
 	t := w.task(seq)
 	t.state = running
@@ -122,7 +139,7 @@ func (w *Work[T]) Finish(seq uint64) (moved bool) {
 	w.running--
 	l := t.lane
 	if l.seqs = l.seqs[1:]; len(l.seqs) > 0 {
-		w.ready = append(w.ready, l)
+		heap.Push(&w.ready, l)
 	} else if l.named {
 		delete(w.lanes, l.key)
 	}
@@ -150,7 +167,7 @@ func (w *Work[T]) Again(seq uint64) {
 	if t := w.task(seq); t != nil && t.state == failed {
 		t.state = offered
 		w.failed--
-		w.ready = append(w.ready, t.lane)
+		heap.Push(&w.ready, t.lane)
 	}
 }
 
@@ -166,13 +183,8 @@ func (w *Work[T]) Drain() {
 	}
 	clear(w.tasks[keep:])
 	w.tasks = w.tasks[:keep]
-	ready := w.ready[:0]
-	for _, l := range w.ready {
-		if len(l.seqs) > 0 {
-			ready = append(ready, l)
-		}
-	}
-	w.ready = ready
+	w.ready = slices.DeleteFunc(w.ready, func(l *lane) bool { return len(l.seqs) == 0 })
+	heap.Init(&w.ready)
 }
 
 // Restart forgets everything, because the reader was sent elsewhere; what runs still is not counted when it ends. The

@@ -101,6 +101,16 @@ func TestRecordsWithoutAKeyWaitForNobody(t *testing.T) {
 		finish 1 => 3`)
 }
 
+func TestOldestRecordIsTakenFirst(t *testing.T) {
+	workScript(t, false, `
+		offer a b a c
+		take => 0
+		finish 0 => 1
+		take => 1
+		take => 2
+		take => 3`)
+}
+
 func TestSerialWorkIsOneAfterTheOther(t *testing.T) {
 	workScript(t, true, `
 		offer a - b
