@@ -87,6 +87,9 @@ func StartFromConfig(cl *client.Client, cfg Config) (*Member, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("groupmember: %w", err)
 	}
+	for _, line := range cfg.Lint() {
+		cl.Logger().Warn("kafka group member: "+line, "group", cfg.GroupID)
+	}
 	m := &Member{
 		cfg: cfg, cl: cl, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), changed: make(chan struct{}),
 		machine: machine.New(cfg.machine(cl.Config())), claims: map[TopicPartition]*claim{}, tracked: map[string]bool{},

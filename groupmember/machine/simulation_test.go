@@ -87,7 +87,6 @@ type node struct {
 	wakeAt time.Time
 	ended  error
 	over   bool
-	state  machine.State
 }
 
 type event struct {

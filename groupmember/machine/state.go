@@ -10,23 +10,23 @@ import (
 // Transitions of the classic protocol (Classic):
 //
 //	Unknown            -> FindingCoordinator   start
-//	FindingCoordinator -> Joining              coordinator found, not in the group
-//	FindingCoordinator -> Revoking, Syncing, Stable   found again: go on where it was
-//	Joining            -> Syncing              JoinGroup answered
-//	Joining            -> Joining              member id given (MEMBER_ID_REQUIRED) or forgotten (UNKNOWN_MEMBER_ID)
+//	FindingCoordinator -> Joining              coordinator found, not in the group or in a rebalance
+//	FindingCoordinator -> Revoking, Stable     coordinator found again: go on where it was
+//	Joining            -> Syncing              JoinGroup answered; a refusal or a member id given leaves it in Joining
+//	Joining            -> Revoking             a topic that is held was unsubscribed meanwhile (cooperative)
 //	Syncing            -> Stable               SyncGroup answered, nothing to give up
 //	Syncing            -> Revoking             SyncGroup answered, some partitions to give up (cooperative)
 //	Syncing            -> Joining              rebalance began anew
 //	Stable             -> Revoking             a rebalance began and partitions have to be given up first (eager)
-//	Stable             -> Joining              a rebalance began; nothing to give up
-//	Revoking           -> Joining              the owner confirmed
+//	Stable             -> Joining              a rebalance began and nothing has to be given up, or everything is lost
+//	Revoking           -> Joining              the owner confirmed, or everything is lost
 //
 // Transitions of the consumer protocol (Consumer, KIP-848):
 //
 //	Unknown            -> FindingCoordinator   start
 //	FindingCoordinator -> Joining, Reconciling, Stable
-//	Joining            -> Stable               first heartbeat answered without partitions, or with no change
-//	Joining, Stable    -> Reconciling          an assignment differs from what is held
+//	Joining            -> Stable               first heartbeat answered, all of the assignment taken over
+//	Joining, Stable    -> Reconciling          an assignment has something to give up, or a topic whose name is not known
 //	Reconciling        -> Stable               all given up and taken over; the coordinator is told with the next heartbeat
 //	Stable, Reconciling-> Joining              fenced: everything lost, join again with epoch 0
 //
@@ -35,8 +35,11 @@ import (
 //	any but Leaving, Ended -> FindingCoordinator   coordinator moved or is away
 //	any but Leaving, Ended -> Stalled              the owner stopped to process; the member left the group
 //	Stalled                -> FindingCoordinator, Joining   the owner goes on
-//	any                    -> Leaving              asked to end; Revoking inside it until the owner confirms
+//	any but Ended          -> Leaving              asked to end; it stays there until the owner has given everything up
 //	any                    -> Ended                left, or a final error
+//
+// A transition joins all that one event caused, so what lasts for no time does not show. What is not in the list does
+// not happen: the simulation in the tests holds every run against it.
 type State uint8
 
 // The states.
