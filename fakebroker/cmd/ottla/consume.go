@@ -16,6 +16,7 @@ type consumeCmd struct {
 	Topics    []string `arg:"" name:"topic" help:"Names."`
 	Offset    []string `short:"o" sep:"none" placeholder:"WHERE" help:"Where to start: start, end, -N (the last N of each partition), N, @TIME (also @-1h), P:N (only partition P, at N; may be repeated). Default: end, with -e start. For short, -o json and -o jsonl set the output."`
 	Partition []int32  `short:"p" help:"Only these partitions."`
+	Group     string   `short:"g" placeholder:"GROUP" help:"Read as a member of this group: from what it has committed, sharing partitions with its other members, committing what is printed. -o start, end or @TIME is for partitions without a committed offset."`
 	Count     int64    `short:"n" placeholder:"N" help:"Stop after N records."`
 	Exit      bool     `short:"e" help:"Stop at what is the end now."`
 	Format    string   `short:"f" placeholder:"FORMAT" help:"As kcat has it: %t topic, %p partition, %o offset, %T timestamp in ms, %k key, %s value, %h headers, %K and %S sizes; \\n, \\t and \\xHH."`
@@ -46,32 +47,42 @@ func (c *consumeCmd) Run(ctx context.Context, io streams) error {
 			cfg.Isolation = consumer.ReadUncommitted
 		}
 		cfg.FailFast = true
-		span, err := s.span(ctx, c.Topics, c.Partition, where, cfg.Isolation)
+		var span []partSpan
+		var err error
+		if c.Group != "" {
+			span, err = c.subscribe(ctx, s, &cfg, where)
+		} else {
+			span, err = c.assign(ctx, s, &cfg, where)
+		}
 		if err != nil {
 			return err
-		}
-		for _, p := range span {
-			cfg.Assigned = append(cfg.Assigned, consumer.Assignment{TopicPartition: p.tp, Start: consumer.AtOffset(p.start)})
 		}
 		r, err := consumer.NewFromConfig(s.cl, cfg)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		defer r.Close(context.WithoutCancel(ctx))
 		err = c.read(ctx, r, span, show)
-		return printed(show.end(), err)
+		if ended := show.end(); err == nil {
+			err = ended
+		}
+		return printed(c.leave(ctx, r, err), err) // a member commits what is printed, so it leaves last
 	})
+}
+
+// assign makes the consumer read partitions on its own.
+func (c *consumeCmd) assign(ctx context.Context, s *session, cfg *consumer.Config, where places) ([]partSpan, error) {
+	cfg.Group = consumer.DefaultConfig().Group // group.id of the properties is for -g
+	span, err := s.span(ctx, c.Topics, c.Partition, where, cfg.Isolation)
+	for _, p := range span {
+		cfg.Assigned = append(cfg.Assigned, consumer.Assignment{TopicPartition: p.tp, Start: consumer.AtOffset(p.start)})
+	}
+	return span, err
 }
 
 // read prints until one of the ends. Records of one poll are flushed together, so that a pipe gets them when they come.
 func (c *consumeCmd) read(ctx context.Context, r *consumer.Consumer, span []partSpan, show *printer) error {
-	ends := map[consumer.TopicPartition]int64{}
-	for _, p := range span {
-		if p.start < p.end {
-			ends[p.tp] = p.end
-		}
-	}
-	for n := int64(0); (!c.Exit || len(ends) > 0) && (c.Count == 0 || n < c.Count); {
+	ends := endsOf(span, c.Group != "")
+	for n := int64(0); (!c.Exit || !ends.reached(r)) && (c.Count == 0 || n < c.Count); {
 		most := 0
 		if c.Count > 0 {
 			most = int(min(c.Count-n, 500))
@@ -83,25 +94,18 @@ func (c *consumeCmd) read(ctx context.Context, r *consumer.Consumer, span []part
 		records, err := r.Poll(wait, most)
 		stop()
 		for i := range records {
-			rec := &records[i]
-			if end, bounded := ends[rec.TopicPartition()]; c.Exit && (!bounded || rec.Offset >= end) {
-				continue // written since
+			if rec := &records[i]; !c.Exit || ends.want(rec) {
+				if err := show.record(rec); err != nil {
+					return err
+				}
+				n++
 			}
-			if err := show.record(rec); err != nil {
-				return err
-			}
-			n++
 		}
 		if flushed := show.flush(); flushed != nil {
 			return flushed
 		}
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return err
-		}
-		for tp, end := range ends {
-			if at, ok := r.Position(tp); ok && at.Offset >= end {
-				delete(ends, tp)
-			}
 		}
 	}
 	return nil

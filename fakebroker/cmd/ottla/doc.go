@@ -4,7 +4,7 @@
 //	ottla serve --port 9092 [--data DIR] [--topic NAME:PARTITIONS] [--config k=v]
 //	ottla topics list | create | describe | alter | delete
 //	ottla produce TOPIC [FILE...] [-k SEP] [-H NAME=VALUE] [-p N] [-z CODEC] [--input jsonl]
-//	ottla consume TOPIC... [-o start|end|-N|@TIME|P:N] [-n N] [-e] [-f FORMAT] [-o jsonl]
+//	ottla consume TOPIC... [-g GROUP] [-o start|end|-N|@TIME|P:N] [-n N] [-e] [-f FORMAT] [-o jsonl]
 //	ottla groups list | describe | members | lag | reset-offsets | delete
 //	ottla dump-log FILE...
 //	ottla version

@@ -164,3 +164,28 @@ func TestConsumeFollowsUntilInterrupted(t *testing.T) {
 	interrupt()
 	require.Equal(t, exitInterrupted, <-ended)
 }
+
+// A member of a group goes on where the group was, and commits what it has printed.
+func TestConsumeAsAMemberOfAGroup(t *testing.T) {
+	k := startBroker(t, fakebroker.Topic("orders", 2))
+	k.send(t, "orders", noon, "a", "b", "c", "d")
+	read := func(args ...string) string {
+		out := succeeds(t, append([]string{"consume", "orders", "-g", "billing"}, args...)...)
+		return strings.ReplaceAll(out, "\n", "")
+	}
+	require.Equal(t, "ab", read("-o", "start", "-n", "2"))
+	require.Equal(t, "cd", read("-e"))
+	require.Equal(t, "", read("-e"))
+	k.send(t, "orders", noon, "e")
+	require.Contains(t, succeeds(t, "groups", "lag", "billing", "-o", "jsonl"), `"committed":4,"end":5,"lag":1`)
+	require.Equal(t, "e", read("-e", "-X", "group.protocol=classic"))
+	require.Contains(t, succeeds(t, "groups", "lag", "billing", "-o", "jsonl"), `"committed":5,"end":5,"lag":0`)
+	succeeds(t, "groups", "reset-offsets", "billing", "--to-earliest", "--execute")
+	require.Equal(t, "abcde", read("-e", "-X", "enable.auto.commit=false"))
+	require.Equal(t, "abcde", read("-e"), "nothing was committed")
+
+	for _, args := range [][]string{{"-o", "3"}, {"-o", "-1"}, {"-o", "0:3"}} {
+		require.Contains(t, fails(t, exitUsage, append([]string{"consume", "orders", "-g", "billing"}, args...)...), "ottla groups reset-offsets billing")
+	}
+	require.Contains(t, fails(t, exitUsage, "consume", "orders", "-g", "billing", "-p", "0"), "the group gives out the partitions")
+}
