@@ -37,7 +37,8 @@ type exchange struct {
 // replayed are the parts that this broker has all APIs of; of the others the cases that follow.
 var replayed = map[string]bool{
 	"apiversions": true, "topics": true, "metadata": true, "produce": true, "idempotent": true, "listoffsets": true,
-	"fetch": true, "coordinators": true, "classic-group": true, "offsets": true, "configs": true, "malformed": true,
+	"fetch": true, "coordinators": true, "classic-group": true, "offsets": true,
+	"consumer-group": true, "configs": true, "malformed": true,
 }
 
 var replayedCases = map[string]bool{

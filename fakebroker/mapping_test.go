@@ -26,6 +26,7 @@ var madeUp = map[string]func(m *mapping, want, got any) bool{
 	"sessionId":              (*mapping).sameSession,  // random; 0 is none
 	"memberId":               (*mapping).sameMember,   // random; "" is none
 	"leader":                 (*mapping).sameMember,   // of a group
+	"subscribedTopicNames":   (*mapping).sameSet,      // in the order of a Java hash set
 	"clusterId":              (*mapping).present,      // random
 	"host":                   (*mapping).present,      // where the broker was
 	"port":                   (*mapping).present,      // likewise
@@ -71,6 +72,16 @@ func (m *mapping) same(kind, none string, want, got any) bool {
 		return true
 	}
 	return known == g
+}
+
+// sameSet compares lists of texts without their order.
+func (m *mapping) sameSet(want, got any) bool {
+	texts := func(v any) []string {
+		all := strings.Fields(strings.Trim(fmt.Sprint(v), "[]"))
+		slices.Sort(all)
+		return all
+	}
+	return slices.Equal(texts(want), texts(got))
 }
 
 // present holds that both are there or neither is.

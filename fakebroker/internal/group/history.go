@@ -49,6 +49,10 @@ const historyLimit = 1000
 type history struct {
 	events  []Event
 	dropped int
+	// What is not worth a record: the last epoch that came to balance, and when patterns were resolved last.
+	balanced        int32
+	resolvedAt      int64
+	resolvedVersion int64
 }
 
 func (h *history) add(e Event) {

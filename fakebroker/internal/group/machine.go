@@ -32,6 +32,7 @@ type Machine struct {
 	timers timers
 	loaded bool
 	regex  regexCache
+	empty  []*group // of which perhaps nothing is left
 }
 
 // A group is all that is known under one group id. At most one of classic and consumer is set; offsets may be there
@@ -54,6 +55,7 @@ func New(o Options) *Machine {
 
 // Handle implements coordinator.Shard.
 func (m *Machine) Handle(now time.Time, r coordinator.Request, out *coordinator.Result) {
+	m.sweep()
 	switch b := r.Body.(type) {
 	case *message.JoinGroupRequest:
 		m.join(now, r, b, out)
@@ -76,7 +78,9 @@ func (m *Machine) Handle(now time.Time, r coordinator.Request, out *coordinator.
 		m.changed(b.GroupId, out)
 	case *message.ConsumerGroupHeartbeatRequest:
 		m.consumerHeartbeat(now, r, b, out)
-		m.changed(b.GroupId, out)
+		if len(out.Records) > 0 {
+			m.changed(b.GroupId, out)
+		}
 	case *message.ListGroupsRequest:
 		m.list(r, b, out)
 	case Describe:
@@ -129,6 +133,7 @@ func (m *Machine) Replay(_ int64, key, value logrecord.Record) error {
 // Loaded implements coordinator.Shard: members have their whole timeout from now on, whatever was left of it before.
 func (m *Machine) Loaded(now time.Time, out *coordinator.Result) {
 	m.loaded = true
+	m.sweep()
 	m.timers.set(timerKey{kind: expiryTimer}, now.Add(m.set.retentionCheck))
 	for _, g := range m.sorted() {
 		switch {
@@ -146,6 +151,7 @@ func (m *Machine) Deadline() time.Time { return m.timers.deadline() }
 
 // Tick implements coordinator.Shard.
 func (m *Machine) Tick(now time.Time, out *coordinator.Result) {
+	m.sweep()
 	key, due := m.timers.pop(now)
 	if !due {
 		return
@@ -207,11 +213,18 @@ func (m *Machine) group(id string) *group {
 	return g
 }
 
-// forget removes a group of which nothing is left.
-func (m *Machine) forget(g *group) {
-	if g.classic == nil && g.consumer == nil && g.offsets.count == 0 {
-		delete(m.groups, g.id)
+// forget notes a group of which nothing may be left. It is not removed at once: further records of the same batch may go
+// on with it, as another kind of group.
+func (m *Machine) forget(g *group) { m.empty = append(m.empty, g) }
+
+// sweep removes the groups of which nothing is left. It comes before everything that looks for groups.
+func (m *Machine) sweep() {
+	for _, g := range m.empty {
+		if g.classic == nil && g.consumer == nil && g.offsets.count == 0 && m.groups[g.id] == g {
+			delete(m.groups, g.id)
+		}
 	}
+	m.empty = m.empty[:0]
 }
 
 func compare(a, b string) int {

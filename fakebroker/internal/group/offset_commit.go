@@ -59,7 +59,7 @@ type commit struct {
 
 func (m *Machine) commitKnown(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit, resp *message.OffsetCommitResponse, out *coordinator.Result) {
 	codes := make(map[commitKey]errcode.Code)
-	check, code := m.mayCommit(now, r, req, out)
+	code := m.mayCommit(now, r, req, commits)
 	for _, c := range commits {
 		p := c.partition
 		metadata := ""
@@ -67,9 +67,6 @@ func (m *Machine) commitKnown(now time.Time, r coordinator.Request, req *message
 			metadata = *p.CommittedMetadata
 		}
 		result := code
-		if result == errcode.None && check != nil {
-			result = check(c.topic.ID, p.PartitionIndex)
-		}
 		if result == errcode.None && len(metadata) > m.set.maxMetadata {
 			result = errcode.OffsetMetadataTooLarge
 		}
@@ -102,28 +99,27 @@ type commitKey struct {
 	partition int32
 }
 
-// mayCommit says whether a member may commit at all, and returns a check of single partitions if there is one. Whoever
-// commits has been heard of.
-func (m *Machine) mayCommit(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, out *coordinator.Result) (func(wire.UUID, int32) errcode.Code, errcode.Code) {
+// mayCommit says whether a member may commit. Whoever commits has been heard of.
+func (m *Machine) mayCommit(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit) errcode.Code {
 	g := m.groups[req.GroupId]
 	if g == nil {
 		switch {
 		case req.GenerationIdOrMemberEpoch < 0:
-			return nil, errcode.None // a group that only stores offsets; its first record makes it
+			return errcode.None // a group that only stores offsets; its first record makes it
 		case r.Version >= 9:
-			return nil, errcode.GroupIdNotFound
+			return errcode.GroupIdNotFound
 		}
-		return nil, errcode.IllegalGeneration
+		return errcode.IllegalGeneration
 	}
 	if g.consumer != nil {
-		return m.mayCommitConsumer(now, g, r, req)
+		return m.mayCommitConsumer(g, r, req, commits)
 	}
 	c := g.classic
 	code := c.mayCommit(req.MemberId, req.GroupInstanceId, req.GenerationIdOrMemberEpoch)
 	if member := c.member(req.MemberId); code == errcode.None && member != nil {
 		m.heardOf(now, g, member)
 	}
-	return nil, code
+	return code
 }
 
 // mayCommit are the rules of a classic group. A rebalance stops commits only from the moment on when the new generation

@@ -11,7 +11,11 @@ import (
 func (m *Machine) deleteOffsets(r coordinator.Request, req *message.OffsetDeleteRequest, out *coordinator.Result) {
 	resp := &message.OffsetDeleteResponse{Topics: []message.OffsetDeleteResponseTopic{}}
 	g := m.groups[req.GroupId]
-	if code := mayDeleteOffsets(g); code != errcode.None {
+	code := mayDeleteOffsets(g)
+	if req.GroupId == "" {
+		code = errcode.InvalidGroupId
+	}
+	if code != errcode.None {
 		resp.ErrorCode = int16(code)
 		out.Reply(r.Ticket, resp)
 		return

@@ -15,11 +15,6 @@ func handleDescribeGroups(b *Broker, r *Request) {
 		d := &resp.Groups[i]
 		d.SetDefaults()
 		d.GroupId = req.Groups[i]
-		if d.GroupId == "" {
-			d.ErrorCode = int16(errcode.InvalidGroupId)
-			done()
-			return
-		}
 		b.askGroup(r, d.GroupId, group.Describe{Group: d.GroupId}, func(response any, code errcode.Code) {
 			if code != errcode.None {
 				d.ErrorCode = int16(code)
