@@ -272,7 +272,7 @@ func (m *mapping) walk(path, name string, want, got any, diffs *[]string) {
 			*diffs = append(*diffs, fmt.Sprintf("%s: Kafka has %d, we %d:\n      %.1500v\n      %.1500v", path, len(w), len(g), want, got))
 			return
 		}
-		w, g = sorted(w), sorted(g)
+		w, g = sorted(m.byTopic(w, g))
 		for i := range w {
 			m.walk(fmt.Sprintf("%s[%d]", path, i), "", w[i], g[i], diffs)
 		}
@@ -283,8 +283,28 @@ func (m *mapping) walk(path, name string, want, got any, diffs *[]string) {
 	}
 }
 
-// sorted orders an array of objects by the fields that tell them apart.
-func sorted(a []any) []any {
+// byTopic puts the elements of g into the order of the topic ids in w, when all of these stand for one of ours.
+func (m *mapping) byTopic(w, g []any) (_, _ []any) {
+	ordered := make([]any, 0, len(g))
+	for _, e := range w {
+		fields, _ := e.(map[string]any)
+		ours, ok := m.ours[fmt.Sprint("topicId", fields["topicId"])]
+		i := slices.IndexFunc(g, func(e any) bool {
+			fields, _ := e.(map[string]any)
+			return fmt.Sprint(fields["topicId"]) == ours
+		})
+		if !ok || i < 0 {
+			return w, g
+		}
+		ordered = append(ordered, g[i])
+	}
+	return w, ordered
+}
+
+// sorted orders two arrays of objects by the fields that tell their elements apart.
+func sorted(a, b []any) (_, _ []any) { return sortedOne(a), sortedOne(b) }
+
+func sortedOne(a []any) []any {
 	key := func(v any) string {
 		fields, ok := v.(map[string]any)
 		if !ok {
