@@ -8,8 +8,15 @@
 //
 // and run as  eval "$(bash .ci/install | sed 's/^/export /')"; cd fakebroker/interop && go test ./...
 //
-// harness_test.go starts and stops processes. tools_test.go runs Apache Kafka's command line tools against Apache Kafka
-// and against ottla serve and compares what they print. conformance_test.go asks both brokers the same requests.
-// peers_test.go lets kcat, confluent-kafka, kafka-python and franz-go produce and consume. bench_test.go measures our
-// client and broker beside theirs.
+// harness_test.go starts and stops processes; certificates_test.go makes the certificates of a run. What is compared:
+//
+//	conformance_*_test.go  raw requests to both brokers, told as scenarios; conversation_test.go maps what brokers make up
+//	tools_test.go          Apache Kafka's command line tools on both brokers: output, errors, exit codes
+//	peers_test.go          kcat, confluent-kafka, kafka-python and franz-go produce and consume
+//	roundtrip_test.go      every client reads our batches and we read theirs, with each codec
+//	shapes_test.go         records, topic names and partition counts at their limits
+//	security_test.go       TLS and SASL/PLAIN
+//	files_test.go          the quickstart, DumpLogSegments on every file, kill -9
+//	takeover_test.go       one data folder handed back and forth between both brokers
+//	bench_test.go          our client and broker measured beside others; harness/ plugs them into a bench harness
 package interop

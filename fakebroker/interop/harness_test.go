@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -170,8 +171,8 @@ func startKafka(dir string) (*process, error) {
 		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
 		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
 		"share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
-		"group.initial.rebalance.delay.ms=0", "",
-	}, "\n")
+		"", // groupSettings follow
+	}, "\n") + strings.Join(groupSettings, "\n") + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
@@ -179,20 +180,28 @@ func startKafka(dir string) (*process, error) {
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("formatting Apache Kafka's folder: %w\n%s", err, out)
 	}
-	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: kafkaListeners["PLAINTEXT"], log: &lockedBuffer{}}
+	p, err := runKafka(conf, kafkaListeners["PLAINTEXT"], kafkaListeners["SASL_SSL"])
+	if err == nil {
+		kafkaAddr = p.addr
+	}
+	return p, err
+}
+
+// runKafka starts a node by its configuration and waits until it listens on all addresses; the first is its own.
+func runKafka(conf string, addrs ...string) (*process, error) {
+	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: addrs[0], log: &lockedBuffer{}}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	for range 240 {
-		if dialable(p.addr) && dialable(kafkaListeners["SASL_SSL"]) {
-			kafkaAddr = p.addr
+		if !slices.ContainsFunc(addrs, func(a string) bool { return !dialable(a) }) {
 			return p, nil
 		}
 		time.Sleep(250 * time.Millisecond)
 	}
 	p.kill()
-	return nil, fmt.Errorf("Apache Kafka did not listen on %s within a minute:\n%s", p.addr, p.log)
+	return nil, fmt.Errorf("Apache Kafka did not listen on %v within a minute:\n%s", addrs, p.log)
 }
 
 func dialable(addr string) bool {
@@ -207,7 +216,10 @@ func dialable(addr string) bool {
 func startOttla(t testing.TB, args ...string) *process {
 	t.Helper()
 	p := &process{log: &lockedBuffer{}}
-	p.cmd = exec.Command(ottlaBin, append([]string{"serve", "--port", "0"}, args...)...)
+	if !slices.Contains(args, "--port") {
+		args = append([]string{"--port", "0"}, args...)
+	}
+	p.cmd = exec.Command(ottlaBin, append([]string{"serve"}, args...)...)
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
