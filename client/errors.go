@@ -100,7 +100,13 @@ func Retriable(err error) bool {
 	var unresolved *errUnresolved
 	var stranger *machine.FrameError
 	var nobody *noBrokerError
-	if errors.As(err, &nobody) || errors.As(err, &unresolved) || errors.As(err, &stranger) && stranger.Stranger != machine.Unknown {
+	var dial *dialError
+	if errors.As(err, &nobody) || errors.As(err, &unresolved) {
+		return false
+	}
+	// A port that speaks something else from the first word on will go on doing so; a broker that did speak Kafka on
+	// this connection may do so again (a proxy in between said that it lost it).
+	if errors.As(err, &stranger) && stranger.Stranger != machine.Unknown && errors.As(err, &dial) {
 		return false
 	}
 	for _, final := range []error{ErrClosed, ErrAuth, ErrTLS, ErrWrongCluster, ErrUnsupportedVersion, context.Canceled} {
@@ -118,7 +124,6 @@ func Retriable(err error) bool {
 			return true
 		}
 	}
-	var dial *dialError
 	if errors.As(err, &dial) && dial.stage == "connect" {
 		return true // whatever the dial function says: a broker that cannot be reached may come back
 	}
