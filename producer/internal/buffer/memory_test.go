@@ -41,8 +41,9 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		held := m.Get(4096)
 		var mu sync.Mutex
 		var order []int
+		var waiters sync.WaitGroup
 		for i, n := range []int{4096, 1024, 1024} {
-			go func() {
+			waiters.Go(func() {
 				chunk, err := m.Wait(context.Background(), n)
 				require.NoError(t, err)
 				mu.Lock()
@@ -50,13 +51,13 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(time.Second)
 				m.Put(chunk)
-			}()
+			})
 			synctest.Wait()
 		}
 		require.True(t, m.Waiting())
 		require.Nil(t, m.Get(1), "nobody overtakes those who wait")
 		m.Put(held)
-		time.Sleep(3 * time.Second)
+		waiters.Wait()
 		require.Equal(t, 0, order[0])
 		require.Len(t, order, 3)
 		used, _ := m.Used()
