@@ -48,10 +48,14 @@ var fleets = map[string]struct {
 	members  []recruit
 	victim   string
 }{
-	"range":              {"range", recruits("classic", "ottla", "java", "confluent", "kafka-python", "franz-go", "sarama"), "kafka-python"},
-	"cooperative-sticky": {"cooperative-sticky", recruits("classic", "confluent", "ottla", "java", "kafka-python", "franz-go", "sarama"), "confluent"},
-	"consumer protocol":  {"", recruits("consumer", "ottla", "java", "verifiable", "confluent", "franz-go"), "confluent"},
-	"both protocols":     {"range", append(recruits("classic", "sarama", "kafka-python", "franz-go"), recruits("consumer", "java", "ottla")...), "java"},
+	"range": {"range",
+		recruits("classic", "ottla", "java", "confluent", "kafka-python", "franz-go", "sarama"), "kafka-python"},
+	"cooperative-sticky": {"cooperative-sticky",
+		recruits("classic", "confluent", "ottla", "java", "kafka-python", "franz-go", "sarama"), "confluent"},
+	"consumer protocol": {"",
+		recruits("consumer", "ottla", "java", "verifiable", "confluent", "franz-go"), "confluent"},
+	"both protocols": {"range",
+		append(recruits("classic", "sarama", "kafka-python", "franz-go"), recruits("consumer", "java", "ottla")...), "java"},
 }
 
 // TestFleets lets members of many makes share a topic on ottla and on Apache Kafka: all get a part, each partition has one

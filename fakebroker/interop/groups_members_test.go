@@ -210,6 +210,9 @@ func joinSarama(t testing.TB, f fleet, protocol string) *member {
 		for ctx.Err() == nil && err == nil {
 			err = g.Consume(ctx, []string{f.topic}, saramaHandler{s})
 		}
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
 		over <- err
 	}()
 	leave := sync.OnceValue(func() error {
