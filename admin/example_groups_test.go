@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ottla-kafka/ottla/admin"
@@ -162,4 +163,36 @@ func ExampleAdmin_Lag() {
 	// Output:
 	// orders-0 1 3 2 true
 	// 2 <nil>
+}
+
+// Rows that fail keep the others from being changed; whoever wants those drops the failed ones first.
+func ExampleResetPlan_Execute() {
+	adm, stop := cluster(fakebroker.Topic("orders", 1))
+	defer stop()
+	send(adm, "orders", "a", "b", "c")
+
+	there, missing := admin.TopicPartition{Topic: "orders", Partition: 0}, admin.TopicPartition{Topic: "orders", Partition: 7}
+	plan, err := adm.PlanReset(ctx, "billing", admin.ResetToLatest, there, missing)
+	fmt.Println(err != nil, len(plan.Rows))
+	plan.Rows = slices.DeleteFunc(plan.Rows, func(r admin.ResetRow) bool { return r.Err != nil })
+	rows, err := plan.Execute(ctx, adm)
+	fmt.Println(rows[0].TopicPartition, err)
+	// Output:
+	// true 2
+	// orders-0 <nil>
+}
+
+// The place of a reset can be printed.
+func ExampleResetTo() {
+	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for _, to := range []admin.ResetTo{admin.ResetToEarliest, admin.ResetToCurrent, admin.ResetToTime(noon), admin.ResetByDuration(36 * time.Hour), admin.ResetByShift(-10), admin.ResetToOffset(42)} {
+		fmt.Println(to)
+	}
+	// Output:
+	// earliest
+	// current
+	// time 2026-01-31T12:00:00Z
+	// now - 36h0m0s
+	// current-10
+	// offset 42
 }

@@ -154,7 +154,7 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		require.Empty(t, errs, "%v", args)
 	}
 	_, out, _ := command(t, "--help")
-	for _, name := range []string{"serve", "dump-log", "version"} {
+	for _, name := range []string{"serve", "topics", "produce", "consume", "groups", "dump-log", "version"} {
 		require.Contains(t, out, name)
 	}
 }
