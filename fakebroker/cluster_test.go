@@ -216,32 +216,3 @@ func TestSettingsAreChecked(t *testing.T) {
 	_, err = fakebroker.New(fakebroker.Listen("256.0.0.1:1"))
 	require.Error(t, err)
 }
-
-func BenchmarkStartToFirstProduce(b *testing.B) {
-	one := batch(b, "x")
-	for b.Loop() {
-		k, err := fakebroker.New(fakebroker.Topic("orders", 1))
-		require.NoError(b, err)
-		require.Zero(b, produce(connect(b, k), "orders", 0, append([]byte(nil), one...)).ErrorCode)
-		require.NoError(b, k.Close(b.Context()))
-	}
-}
-
-func BenchmarkThousandPartitions(b *testing.B) {
-	k := fakebroker.Start(b)
-	n := 0
-	for b.Loop() {
-		n++
-		require.NoError(b, k.CreateTopic(b.Context(), fakebroker.TopicSpec{Name: fmt.Sprint("wide-", n), Partitions: 1000}))
-	}
-}
-
-func BenchmarkProduce100B(b *testing.B) {
-	k := fakebroker.Start(b, fakebroker.Topic("orders", 1))
-	c := connect(b, k)
-	one := batch(b, string(make([]byte, 100)))
-	b.ReportAllocs()
-	for b.Loop() {
-		produce(c, "orders", 0, one)
-	}
-}

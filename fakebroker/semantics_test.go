@@ -154,22 +154,6 @@ func TestIdempotentProducerOverRestart(t *testing.T) {
 	require.Greater(t, init().ProducerId, first.ProducerId, "ids are never given twice")
 }
 
-func TestHeapStaysNearTheBytesStored(t *testing.T) {
-	k := fakebroker.Start(t, fakebroker.Topic("orders", 4))
-	c := connect(t, k)
-	before := heap()
-	stored := 0
-	big := string(make([]byte, 100_000))
-	for i := range 320 {
-		raw := batch(t, big)
-		stored += len(raw)
-		produce(c, "orders", int32(i%4), raw)
-	}
-	used := heap() - before
-	t.Logf("%d bytes stored, %d of heap", stored, used)
-	require.Less(t, used, int64(stored)*12/10+20<<20)
-}
-
 func TestBatchOfThousandRecordsIsFetchedAsItWasStored(t *testing.T) {
 	k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
 	c := connect(t, k)
