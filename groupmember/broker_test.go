@@ -20,18 +20,25 @@ import (
 // fleet is members of one group on a broker in memory, in virtual time.
 type fleet struct {
 	*testing.T
-	k       *fakebroker.Cluster
-	members []*groupmember.Member
-	diaries []*diary
-	clients []*client.Client
+	k          *fakebroker.Cluster
+	members    []*groupmember.Member
+	diaries    []*diary
+	clients    []*client.Client
+	partitions int
 }
 
 func (f *fleet) join(opts ...groupmember.Option) *groupmember.Member {
+	m := f.start(opts...)
+	require.NoError(f, m.Await(f.Context()))
+	return m
+}
+
+func (f *fleet) start(opts ...groupmember.Option) *groupmember.Member {
 	cl, err := client.New(client.Cluster(f.k), client.Jitter(uint64(len(f.clients)+1)), client.AutoCreateTopics(false))
 	require.NoError(f, err)
 	d := &diary{}
 	opts = append([]groupmember.Option{groupmember.Group("g"), groupmember.Topics("orders"), groupmember.WithListener(d)}, opts...)
-	m, err := groupmember.Join(f.Context(), cl, opts...)
+	m, err := groupmember.Start(cl, opts...)
 	require.NoError(f, err)
 	f.members, f.diaries, f.clients = append(f.members, m), append(f.diaries, d), append(f.clients, cl)
 	return m
@@ -150,6 +157,24 @@ func TestNewPartitionsAreShared(t *testing.T) {
 		require.Len(f, m.Assignment(), 6)
 		createTopic(f, f.clients[0], "later", 2)
 		time.Sleep(6 * time.Minute) // metadata.max.age.ms
+		require.Len(f, m.Assignment(), 8, fmt.Sprint(m.Assignment()))
+	})
+}
+
+func TestPatternIsMatchedByMemberOrCoordinator(t *testing.T) {
+	withFleet(t, func(f *fleet, way []groupmember.Option, _ bool) {
+		m := f.join(append(way, func(c *groupmember.Config) { c.Topics, c.Pattern = nil, "ord.*|log-[0-9]" })...)
+		time.Sleep(10 * time.Second)
+		require.Len(f, m.Assignment(), 6)
+		createTopic(f, f.clients[0], "log-1", 2)
+		createTopic(f, f.clients[0], "a-log-1", 2)
+		time.Sleep(11 * time.Minute) // the coordinator looks every ten minutes (group.consumer.regex.batch.refresh.max.interval.ms and metadata)
+		require.Len(f, m.Assignment(), 8, fmt.Sprint(m.Assignment()))
+		require.NoError(f, m.SubscribePattern("log-.*"))
+		time.Sleep(30 * time.Second)
+		require.Len(f, m.Assignment(), 2, fmt.Sprint(m.Assignment()))
+		require.NoError(f, m.Subscribe("a-log-1", "orders"))
+		time.Sleep(30 * time.Second)
 		require.Len(f, m.Assignment(), 8, fmt.Sprint(m.Assignment()))
 	})
 }
