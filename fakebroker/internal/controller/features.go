@@ -60,6 +60,9 @@ func (c *Controller) checkFeature(i *image.Image, u *message.FeatureUpdateKey) a
 	if at < 0 {
 		return bad("Local controller %d does not support this feature.", c.opts.NodeID)
 	}
+	if u.MaxVersionLevel < 0 {
+		return bad("A feature version cannot be less than 0.")
+	}
 	if f := supported[at]; u.MaxVersionLevel < f.Min || u.MaxVersionLevel > f.Max {
 		return bad("Local controller %d only supports versions %d-%d", c.opts.NodeID, f.Min, f.Max)
 	}

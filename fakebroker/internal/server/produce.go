@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -124,8 +125,7 @@ func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topi
 		if code := storage.CodeOf(err); code != errcode.CorruptMessage {
 			return produceWait{}, code
 		}
-		text := err.Error() // bytes that cannot even be cut into batches: only then Apache Kafka says why
-		pr.ErrorMessage = &text
+		pr.ErrorMessage = uncut(pd.Records) // only then Apache Kafka says why
 		return produceWait{}, errcode.CorruptMessage
 	}
 	if acks < -1 || acks > 1 {
@@ -153,6 +153,19 @@ func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topi
 		b.waiting.Check(p)
 	}
 	return produceWait{p: p, offset: info.LastOffset + 1, epoch: state.leaderEpoch, result: pr}, errcode.None
+}
+
+// uncut says in Apache Kafka's words why bytes cannot even be cut into batches: the size or the magic of the first. A batch
+// that can be cut and is still too small for its header has no text.
+func uncut(records []byte) *string {
+	const sizeAt, minimum, magicAt = 8, 14, 16
+	if size := int32(binary.BigEndian.Uint32(records[sizeAt:])); size < minimum {
+		return new(fmt.Sprintf("Record size %d is less than the minimum record overhead (%d)", size, minimum))
+	}
+	if magic := int8(records[magicAt]); magic < 0 || magic > 2 {
+		return new(fmt.Sprintf("Invalid magic found in record: %d", magic))
+	}
+	return nil
 }
 
 // refuseBatch turns a log's refusal into an answer. Only refusals that name records have a text for the client.

@@ -93,6 +93,9 @@ func (b *Broker) refuseEarly(r *Request, reason error) {
 		r.Close(reason)
 		return
 	}
+	if cluster, ok := resp.(*message.DescribeClusterResponse); ok { // the only one of these with a text
+		cluster.ErrorMessage = new("Unexpected Kafka request of type DESCRIBE_CLUSTER during SASL authentication.")
+	}
 	b.refuseAuth(r.x, &messageAnswer{r.Key, r.Version, r.CorrelationID, resp}, reason)
 }
 

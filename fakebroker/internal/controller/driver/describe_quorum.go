@@ -48,7 +48,7 @@ func refuseQuorum(req *message.DescribeQuorumRequest, resp *message.DescribeQuor
 		answer := message.DescribeQuorumResponseTopicData{TopicName: t.TopicName}
 		for _, p := range t.Partitions {
 			answer.Partitions = append(answer.Partitions, message.DescribeQuorumResponsePartitionData{PartitionIndex: p.PartitionIndex,
-				ErrorCode: int16(errcode.UnknownTopicOrPartition), ErrorMessage: new(errcode.UnknownTopicOrPartition.Text())})
+				ErrorCode: int16(errcode.UnknownTopicOrPartition), ErrorMessage: new("This server does not host this topic-partition.")})
 		}
 		resp.Topics = append(resp.Topics, answer)
 	}
