@@ -163,7 +163,7 @@ var (
 	portNumbers   = regexp.MustCompile(`"port":\d+`)
 	brokerEpochs  = regexp.MustCompile(`"(finalizedFeaturesEpoch)":\d+`)
 	appendTimes   = regexp.MustCompile(`"logAppendTimeMs":\d{13}`)
-	errorTexts    = regexp.MustCompile(`"(errorMessage|batchIndexErrorMessage)":"(?:[^"\\]|\\.)+"`)
+	timeTexts     = regexp.MustCompile(`Timestamp \d+ of|within \[\d+, \d+\]`)
 	quorumNumbers = regexp.MustCompile(`"(highWatermark|logEndOffset|lastFetchTimestamp|lastCaughtUpTimestamp|leaderEpoch)":\d+`)
 	directoryIDs  = regexp.MustCompile(`"(replicaDirectoryId)":"([A-Za-z0-9_-]{22})"`)
 	docTexts      = regexp.MustCompile(`"documentation":"(?:[^"\\]|\\.)*"`)
@@ -191,7 +191,7 @@ func (c *conversation) normal(k wire.Key, text []byte) string {
 	s = portNumbers.ReplaceAllString(s, `"port":"PORT"`)
 	s = brokerEpochs.ReplaceAllString(s, `"$1":"EPOCH"`)
 	s = appendTimes.ReplaceAllString(s, `"logAppendTimeMs":"TIME"`)
-	s = errorTexts.ReplaceAllString(s, `"$1":"TEXT"`)
+	s = timeTexts.ReplaceAllString(s, "TIMES")
 	if k == wire.KeyDescribeQuorum { // how long the metadata log is, and when it was looked at
 		s = quorumNumbers.ReplaceAllString(s, `"$1":"N"`)
 		s = directoryIDs.ReplaceAllString(s, `"$1":"ID"`)
