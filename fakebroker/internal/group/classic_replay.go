@@ -41,7 +41,7 @@ func (m *Machine) replayClassic(id string, v *logrecord.GroupMetadataValue) {
 		c.protocol, c.hasProtocol = *v.Protocol, true
 	}
 	for i := range v.Members {
-		c.add(replayMember(&v.Members[i], c.protocol, old))
+		c.add(m.replayMember(&v.Members[i], c.protocol, old))
 	}
 	c.protocolType, c.leader = v.ProtocolType, deref(v.Leader)
 	if len(c.members) > 0 {
@@ -52,8 +52,9 @@ func (m *Machine) replayClassic(id string, v *logrecord.GroupMetadataValue) {
 	g.classic = old
 }
 
-// replayMember makes a member of a record, out of the one that lives if there is one.
-func replayMember(r *logrecord.MemberMetadata, protocolName string, old *classicGroup) *classicMember {
+// replayMember makes a member of a record, out of the one that lives if there is one. While the log is loaded nobody lives:
+// of several records about a member the last one counts.
+func (m *Machine) replayMember(r *logrecord.MemberMetadata, protocolName string, old *classicGroup) *classicMember {
 	x := old.member(r.MemberId)
 	if x == nil {
 		x = &classicMember{id: r.MemberId}
@@ -64,7 +65,7 @@ func replayMember(r *logrecord.MemberMetadata, protocolName string, old *classic
 		x.rebalanceMs = r.SessionTimeout
 	}
 	x.assignment = bytes.Clone(r.Assignment)
-	if len(x.protocols) == 0 {
+	if len(x.protocols) == 0 || !m.loaded {
 		x.protocols = []protocol{{name: protocolName, metadata: append([]byte{}, r.Subscription...)}}
 	}
 	return x

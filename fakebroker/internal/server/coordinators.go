@@ -29,6 +29,7 @@ type coordinators struct {
 	groups      *coordinator.Runtime
 	environment atomic.Pointer[group.Environment]
 	awaiting    *purgatory.Purgatory[string] // AwaitGroup, by group id
+	changes     atomic.Int64                 // counts what may have changed a group
 }
 
 func newCoordinators(b *Broker) *coordinators {
@@ -40,7 +41,10 @@ func newCoordinators(b *Broker) *coordinators {
 		Logger: b.log,
 		NewShard: func(int32) coordinator.Shard {
 			return group.New(group.Options{Environment: *c.environment.Load(), NewUUID: b.opts.NewUUID,
-				Changed: func(id string) { c.awaiting.Check(id) }})
+				Changed: func(id string) {
+					c.changes.Add(1)
+					c.awaiting.Check(id)
+				}})
 		},
 	})
 	return c

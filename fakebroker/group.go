@@ -1,0 +1,158 @@
+package fakebroker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
+)
+
+// A Group is a consumer group as the coordinator sees it at one moment: members, assignments, committed offsets, and a
+// history of its rebalances with their causes. A group that does not exist has state "Dead".
+type Group = group.View
+
+// A GroupMember is one member of a Group.
+type GroupMember = group.Member
+
+// A GroupOffset is one committed offset of a Group.
+type GroupOffset = group.Offset
+
+// A GroupEvent is one line of a Group's history.
+type GroupEvent = group.Event
+
+// GroupCause says why a group rebalanced, or what became of it.
+type GroupCause = group.Cause
+
+// The causes in a group's history.
+const (
+	MemberJoined         = group.MemberJoined
+	MemberLeft           = group.MemberLeft
+	MemberRejoined       = group.MemberRejoined
+	StaticMemberReplaced = group.StaticMemberReplaced
+	SessionTimeout       = group.SessionTimeout
+	PollIntervalExceeded = group.PollIntervalExceeded
+	RebalanceTimeout     = group.RebalanceTimeout
+	SyncTimeout          = group.SyncTimeout
+	SubscriptionChanged  = group.SubscriptionChanged
+	PartitionsChanged    = group.PartitionsChanged
+	MemberFenced         = group.MemberFenced
+	RebalanceForced      = group.Forced
+	GroupBalanced        = group.Balanced
+	GroupConverted       = group.Converted
+)
+
+// A GroupCheck is something that AwaitGroup can wait for.
+type GroupCheck func(*Group) bool
+
+// GroupIs waits for a state by its Kafka name: Empty, PreparingRebalance, CompletingRebalance, Assigning, Reconciling,
+// Stable, Dead.
+func GroupIs(state string) GroupCheck {
+	return func(g *Group) bool { return string(g.State) == state }
+}
+
+// GroupHas waits for a number of members.
+func GroupHas(members int) GroupCheck {
+	return func(g *Group) bool { return len(g.Members) == members }
+}
+
+// GroupSaw waits until the history has an event of a cause.
+func GroupSaw(cause GroupCause) GroupCheck {
+	return func(g *Group) bool {
+		for i := range g.History {
+			if g.History[i].Cause == cause {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// GroupCommitted waits until the group has committed an offset, or a higher one.
+func GroupCommitted(topic string, partition int32, offset int64) GroupCheck {
+	return func(g *Group) bool {
+		for i := range g.Offsets {
+			if o := &g.Offsets[i]; o.Topic == topic && o.Partition == partition {
+				return o.Offset >= offset
+			}
+		}
+		return false
+	}
+}
+
+// Group returns a group. An error means that its coordinator cannot be asked: the broker is stopped, or still loading it.
+func (k *Cluster) Group(ctx context.Context, id string) (*Group, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	g, err := b.Group(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("fakebroker: group %s: %w", id, err)
+	}
+	return g, nil
+}
+
+// Groups returns the ids of all groups, sorted.
+func (k *Cluster) Groups(ctx context.Context) ([]string, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	return b.Groups(ctx)
+}
+
+// AwaitGroup returns when all checks hold for a group at the same moment, with the group as it was then, or when ctx ends.
+// Nothing is polled.
+func (k *Cluster) AwaitGroup(ctx context.Context, id string, checks ...GroupCheck) (*Group, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	return b.AwaitGroup(ctx, id, func(g *Group) bool {
+		for _, check := range checks {
+			if !check(g) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ForceRebalance has a group with members rebalance: a classic group prepares one, a consumer group gets a new epoch.
+func (k *Cluster) ForceRebalance(ctx context.Context, id string) error {
+	return k.commandGroup(ctx, id, group.ForceRebalance{Group: id})
+}
+
+// FenceMember takes a member out of a group without a word to it: its next request is answered with UNKNOWN_MEMBER_ID.
+// The member is named by its id or its group.instance.id.
+func (k *Cluster) FenceMember(ctx context.Context, id, member string) error {
+	return k.commandGroup(ctx, id, group.FenceMember{Group: id, Member: member})
+}
+
+// ExpireSession ends a member's session now, as if it had been silent for session.timeout.ms. The member is named by its
+// id or its group.instance.id.
+func (k *Cluster) ExpireSession(ctx context.Context, id, member string) error {
+	return k.commandGroup(ctx, id, group.ExpireSession{Group: id, Member: member})
+}
+
+func (k *Cluster) commandGroup(ctx context.Context, id string, body any) error {
+	b, err := k.running()
+	if err != nil {
+		return err
+	}
+	if err := b.CommandGroup(ctx, id, body); err != nil {
+		return fmt.Errorf("fakebroker: group %s: %w", id, err)
+	}
+	return nil
+}
+
+// ReloadCoordinator has the coordinator of a group resign and load its state from __consumer_offsets again. Members whose
+// requests wait get NOT_COORDINATOR; a classic group that was rebalancing goes back to its last generation. The history
+// begins anew.
+func (k *Cluster) ReloadCoordinator(ctx context.Context, id string) error {
+	b, err := k.running()
+	if err != nil {
+		return err
+	}
+	return b.ReloadCoordinator(ctx, id)
+}
