@@ -82,6 +82,18 @@ type PartitionState struct {
 	BufferedBytes int   // fetched and not handed out yet
 }
 
+// String is one line: partition, position, end, and what keeps it from being read.
+func (p PartitionState) String() string {
+	s := fmt.Sprintf("%s position %d end %d", p.TopicPartition, p.Position, p.End)
+	if p.Paused {
+		s += " paused"
+	}
+	if p.Halted != nil {
+		s += " halted: " + p.Halted.Error()
+	}
+	return s
+}
+
 // Lag is how many offsets the position is behind the end; -1 while one of them is not known.
 func (p PartitionState) Lag() int64 {
 	if p.Position < 0 || p.End < 0 {

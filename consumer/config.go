@@ -142,6 +142,14 @@ type Assignment struct {
 	Start Where // unset: Config.Start, and if that is unset too, Config.Reset
 }
 
+// String is the partition and where to start, if that is said.
+func (a Assignment) String() string {
+	if a.Start.IsZero() {
+		return a.TopicPartition.String()
+	}
+	return a.TopicPartition.String() + " from " + a.Start.String()
+}
+
 // DefaultConfig is Apache Kafka 4.x's configuration of a consumer.
 func DefaultConfig() Config {
 	return Config{

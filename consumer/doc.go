@@ -1,30 +1,65 @@
-// Package consumer reads records from a Kafka cluster.
+// Package consumer reads records from a Kafka cluster, alone or as a member of a group.
 //
-// A Consumer reads the partitions that it is assigned, from several brokers at once, and hands out their records
-// in the order of each partition. It fetches ahead while the application works, within fetch.max.bytes,
-// max.partition.fetch.bytes and the client's memory budget.
+// A Consumer reads the partitions that it is assigned, or as a member of a group those that the group gives it, from
+// several brokers at once, and hands out their records in the order of each partition. It fetches ahead while the
+// application works, within fetch.max.bytes, max.partition.fetch.bytes and the client's memory budget.
 //
 //	cl, err := client.New(client.Seeds("localhost:9092"))
-//	c, err := consumer.New(cl, consumer.Assign("orders", 0, 1, 2), consumer.StartAt(consumer.Earliest))
+//	c, err := consumer.New(cl, consumer.Group("billing"), consumer.Subscribe("orders"))
 //	defer c.Close(ctx)
-//	for r, err := range c.Records(ctx) {
-//		if err != nil {
-//			return err
-//		}
-//		handle(r.Key, r.Value)
-//	}
+//	err = c.Run(ctx, func(ctx context.Context, r consumer.Record) error {
+//		return handle(ctx, r.Key, r.Value)
+//	}, consumer.DeadLetter("orders-dead"))
 //
-// Records yields one record at a time, Batches one batch as it lies in the log, Poll a slice. All three go on
-// where the last one stopped: breaking out of a loop, or the end of ctx, loses and repeats nothing. Keys, values
-// and headers point into the bytes that came from the broker; they stay valid for ever and must not be written to.
+// # Three heights
 //
-// An error in a loop is about one partition, an *client.OpError that names it, unless ctx ended or the consumer
-// was closed; the other partitions go on if the loop does (see FailFast). A partition whose error stays (a
-// truncated log, a topic created anew, an offset that is gone under the policy Fail, damaged data) is halted until
-// Seek. Everything that passes by itself, such as a broker that is away, is tried again and reported only when it
-// lasts for default.api.timeout.ms.
+// Run processes many records at the same time: those with the same key of the same partition in order, others side by
+// side; it tries again what fails, and puts what cannot be processed into a dead-letter topic. Serve has one goroutine
+// for each partition, which goes through its records with Claim.Records. Records, Batches and Poll are plain loops:
+// Records yields one record at a time, Batches one batch as it lies in the log, Poll a slice. All of them go on where
+// the last one stopped: breaking out of a loop, or the end of ctx, loses nothing, and repeats only what was not done.
+// Keys, values and headers point into the bytes that came from the broker; they stay valid for ever and must not be
+// written to.
 //
-// A newcomer reads consumer/machine first: it decides everything and does nothing. consumer/internal/fetch does
-// what it says. This package is the face: configuration (config.go, properties.go), reading (records.go,
-// batches.go, poll.go), steering (assign.go, seek.go), asking (offsets.go), types (typed.go, decoder.go).
+// # Groups
+//
+// Members of a group (Group, Subscribe, SubscribePattern) share the partitions of their topics. A consumer joins with
+// its first call that reads, and leaves with Close.
+//
+// Only what is done is committed. With Run a record is done when its handler returned nil, or the dead-letter topic
+// has it; with Serve and Records when the loop asks for the next one; with Batches and Poll when the next ones are asked
+// for. Commit says that everything handed out so far is done; call it after the last Poll, or after breaking out of a
+// loop. enable.auto.commit commits by time, before partitions are given up, and at the end.
+//
+// A partition is given up in this order: nothing more of it is fetched or handed out; what is in hand ends, for up to
+// DrainTimeout; OnRevoked is called; what is done without a gap is committed; then the group is told that it is free.
+// So a rebalance in good order repeats nothing. A partition that is lost (the session ended, another process has the same
+// group.instance.id) commits nothing: its offsets may be somebody else's by now. Contexts of handlers end with their
+// partition, and context.Cause says why: ErrRevoked, ErrLost, ErrFenced, ErrClosed.
+//
+// When the group has no offset for a partition, StartAt decides, else auto.offset.reset. A start at the end, or at a time,
+// is committed before the first fetch, so that a crash before the first commit skips nothing.
+//
+// An application that takes longer than max.poll.interval.ms for what it has in hand is told so, with the record and the
+// stack (OnStall); by default the member leaves the group, and Run, Serve or the loop say so with a *StallError.
+//
+// # Errors
+//
+// An error in a loop is about one partition, an *client.OpError that names it, unless ctx ended, the consumer was closed,
+// or it is about the group; the other partitions go on if the loop does (see FailFast). A partition whose error stays (a
+// truncated log, a topic created anew, an offset that is gone under the policy Fail, damaged data) is halted until Seek.
+// Everything that passes by itself, such as a broker that is away, is tried again and reported only when it lasts for
+// default.api.timeout.ms.
+//
+// # Inside
+//
+// A newcomer reads consumer/machine first: it decides everything and does nothing. consumer/internal/fetch does what it says
+// about fetching, package groupmember keeps the membership. This package is the face, and the driver of claims:
+//
+//	config.go, options.go, group_options.go, properties.go, validate.go, lint.go    configuration
+//	consumer.go, records.go, batches.go, poll.go, hold.go                           plain loops, and what is in hand
+//	run.go, serve.go, engine.go, dead_letter.go                                     handlers
+//	group.go, group_listener.go, group_begin.go, claim.go, commit.go, stall.go      membership: how claims begin and end
+//	subscribe.go, assign.go, seek.go, offsets.go                                    steering and asking
+//	typed.go, decoder.go                                                            types
 package consumer

@@ -80,6 +80,102 @@ func ExampleDial() {
 	// Output: lime <nil>
 }
 
+func ExampleConsumer_Records() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
+	defer c.Close(ctx)
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	for r, err := range c.Records(ctx) {
+		if err != nil {
+			fmt.Println(err) // the end of ctx; nothing is lost by it
+			break
+		}
+		fmt.Println(r.Timestamp().UTC().Format("05.0"), string(r.Value))
+	}
+	// Output:
+	// 00.0 apple
+	// 01.0 pear
+	// 02.0 plum
+	// context deadline exceeded
+}
+
+func ExampleNew() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k) // one client for everything: connections and memory are shared
+	defer cl.Close(ctx)
+	for p := range int32(2) {
+		c, err := consumer.New(cl, consumer.Assign("fruit", p), consumer.StartAt(consumer.Latest))
+		fmt.Println(c != nil, err)
+		c.Close(ctx) // before the client
+	}
+	_, err := consumer.New(cl, consumer.Assign("fruit", 0), consumer.MaxDecompressed(0))
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// true <nil>
+	// consumer: max.decompressed.batch.bytes=0: must be from 1 to 2147483647
+}
+
+func ExampleConsumer_OffsetsForTimes() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl)
+	defer c.Close(ctx)
+	tp := consumer.TopicPartition{Topic: "fruit", Partition: 0}
+	found, err := c.OffsetsForTimes(ctx, map[consumer.TopicPartition]time.Time{tp: time.UnixMilli(500)})
+	fmt.Println(found[tp].Offset, found[tp].TimestampMs, err)
+	// Output: 1 1000 <nil>
+}
+
+func ExampleAny() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	// As a Java service's file has it.
+	_, cfg, _ := consumer.FromProperties(map[string]string{"value.deserializer": "org.apache.kafka.common.serialization.StringDeserializer"})
+	cfg.Assigned = []consumer.Assignment{{TopicPartition: consumer.TopicPartition{Topic: "fruit", Partition: 1}, Start: consumer.Earliest}}
+	c, _ := consumer.NewFromConfig(cl, cfg)
+	defer c.Close(ctx)
+	any, _ := consumer.Any(c)
+	for r, err := range any.Records(ctx) {
+		fmt.Printf("%T %T %v %v\n", r.Key, r.Value, r.Value, err)
+		break
+	}
+	// Output: []uint8 string lime <nil>
+}
+
+func ExampleOnEvent() {
+	k := start()
+	defer k.Close()
+	ctx := context.Background()
+	cl := connect(k)
+	defer cl.Close(ctx)
+	c, _ := consumer.New(cl, consumer.AssignAt("fruit", 1, consumer.AtOffset(70)), consumer.OnReset(consumer.Earliest),
+		consumer.OnEvent(func(e consumer.Event) {
+			if e.Kind == consumer.EventReset {
+				fmt.Println(e.TopicPartition, e.Old.Offset, "->", e.New.Offset, e.Reason)
+			}
+		}))
+	defer c.Close(ctx)
+	rs, _ := c.Poll(ctx, 1)
+	fmt.Println(string(rs[0].Value))
+	// Output:
+	// fruit-1 70 -> 0 the offset is out of range
+	// lime
+}
+
 func ExampleConsumer_Batches() {
 	k := start()
 	defer k.Close()
@@ -176,11 +272,11 @@ func ExampleConsumer_Add() {
 	rs, _ := c.Poll(ctx, 10)
 	fmt.Println(string(rs[0].Value))
 	for _, p := range c.Partitions() {
-		fmt.Println(p, "position", p.Position, "lag", p.Lag())
+		fmt.Println(p, "lag", p.Lag())
 	}
 	// Output:
 	// lime
-	// fruit-1 position 1 lag 0
+	// fruit-1 position 1 end 1 lag 0
 }
 
 func ExampleConsumer_EndOffsets() {

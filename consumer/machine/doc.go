@@ -5,7 +5,7 @@
 // present time and a seed come in as values, deadlines go out as values, and no result depends on the order of
 // a map. A simulation can drive it from one seed, and its tests read as stories without sleeping.
 //
-// The driver (consumer/internal/driver) owns one Fetcher and calls Step under its own lock. Package consumer
+// The driver (consumer/internal/fetch) owns one Fetcher and calls Step under its own lock. Package consumer
 // is the face that applications see. This package is public so that simulations can reach it; it carries no
 // compatibility promise.
 //
@@ -20,4 +20,6 @@
 //	session.go    fetch sessions (KIP-227): full and incremental requests, loss, topic ids
 //	aborted.go    which batches a read_committed reader leaves out
 //	failure.go    errors and notices
+//	claim.go      Claim: the order in which a member of a group gives a partition up
+//	work.go       Work: which record of a claim may be processed next, and what is done without a gap
 package machine
