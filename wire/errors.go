@@ -32,6 +32,7 @@ type DecodeError struct {
 	Err     error  // ErrMalformed or ErrTruncated
 }
 
+// Error says what, where in the message, and why.
 func (e *DecodeError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("wire: %s at byte %d of %d: %s", e.Err, e.Offset, e.Size, e.What)
@@ -56,6 +57,7 @@ type EncodeError struct {
 	Err     error  // one of the errors above
 }
 
+// Error names message, version and field.
 func (e *EncodeError) Error() string {
 	text := fmt.Sprintf("wire: %s version %d: ", e.Message, e.Version)
 	if e.Field != "" {
@@ -68,6 +70,7 @@ func (e *EncodeError) Error() string {
 	return text
 }
 
+// Unwrap gives the kind of error.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
 // VersionError makes the error of a message that is asked for a version outside min..max. Generated code calls it.

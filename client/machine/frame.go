@@ -24,6 +24,7 @@ type FrameError struct {
 	Stranger Stranger
 }
 
+// Error says what came instead of an answer.
 func (e *FrameError) Error() string {
 	switch e.Stranger {
 	case TLSAlert:

@@ -258,6 +258,7 @@ type LoginError struct {
 	Offered   []string
 }
 
+// Error says what the broker said, or what it offers.
 func (e *LoginError) Error() string {
 	if errors.Is(e.Code, errcode.UnsupportedSaslMechanism) {
 		return fmt.Sprintf("SASL mechanism %s is not enabled at this listener, it offers %s", e.Mechanism, strings.Join(e.Offered, ", "))

@@ -151,6 +151,7 @@ type CorrelationError struct {
 	None      bool // no request was waiting
 }
 
+// Error names the id that came and the one that was due.
 func (e *CorrelationError) Error() string {
 	if e.None {
 		return fmt.Sprintf("answer with correlation id %d came though no request waits", e.Got)

@@ -63,6 +63,7 @@ type VersionError struct {
 	BrokerMin, BrokerMax int16 // BrokerMax is -1 when the broker does not know the request at all
 }
 
+// Error names both ranges.
 func (e *VersionError) Error() string {
 	if e.BrokerMax < 0 {
 		return fmt.Sprintf("the broker does not know %v requests", e.Key)

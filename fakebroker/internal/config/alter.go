@@ -11,6 +11,7 @@ import (
 // Refusal is an error whose text is Apache Kafka's, word for word: clients show it to people, and some look for it.
 type Refusal string
 
+// Error is the text that goes to the client.
 func (r Refusal) Error() string { return string(r) }
 
 func refusef(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }

@@ -24,6 +24,7 @@ type InvalidValueError struct {
 	Reason string
 }
 
+// Error is Apache Kafka's text.
 func (e *InvalidValueError) Error() string {
 	msg := "Invalid value " + e.Value + " for configuration " + e.Key
 	if e.Reason != "" {
@@ -38,6 +39,7 @@ type UnknownKeyError struct {
 	Suggest   string // the name it probably should have been, "" when none is near
 }
 
+// Error names the key, and the one that was probably meant.
 func (e *UnknownKeyError) Error() string {
 	msg := fmt.Sprintf("Unknown %s config name: %s", e.Kind, e.Key)
 	if e.Suggest != "" {

@@ -41,6 +41,7 @@ type FrameError struct {
 	Hint      string
 }
 
+// Error says the size, the limit and where it comes from.
 func (e *FrameError) Error() string {
 	s := fmt.Sprintf("frame of %d bytes announced, the limit is %d (%s)", e.Size, e.Max, e.Limit)
 	if e.Hint != "" {
