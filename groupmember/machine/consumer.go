@@ -178,6 +178,10 @@ func (c *consumer) answered(now time.Time, req *Request, resp any, eff *Effects)
 		return
 	}
 	c.full = true // it may not know what this one told
+	if code == errcode.GroupIdNotFound && req.generation.ID != NoGeneration {
+		// Of the group nobody is left but classic members: this one was taken out, and joins again.
+		code = errcode.UnknownMemberId
+	}
 	switch code {
 	case errcode.UnknownMemberId, errcode.FencedMemberEpoch:
 		c.lose(ErrLost, code.Name(), eff)
@@ -251,8 +255,9 @@ func (c *consumer) due(earliest func(time.Time)) {
 	}
 }
 
-// interrupted: nobody knows whether the last heartbeat arrived, so the next one tells everything.
-func (c *consumer) interrupted() { c.full, c.now = true, true }
+// interrupted: nobody knows whether the last heartbeat arrived, so the next one tells everything. A new coordinator gives
+// all members a whole session, also one that has died.
+func (c *consumer) interrupted() { c.full, c.now, c.since = true, true, time.Time{} }
 
 func (c *consumer) reset() {
 	c.inFlight[kindBeat] = nil

@@ -34,8 +34,13 @@ func (m *Member) assign(target []TopicPartition, eff *Effects) {
 
 // lose tells the owner that everything is gone, and forgets the membership.
 func (m *Member) lose(cause error, reason string, eff *Effects) {
-	if len(m.owned) > 0 {
-		eff.Lost = append(eff.Lost, Loss{Parts: m.owned, Cause: cause})
+	lost := m.owned
+	if eff.Assigned != nil { // in this very step, by an answer that came too late: the owner never hears of it
+		lost = without(lost, eff.Assigned.Added)
+		eff.Assigned = nil
+	}
+	if len(lost) > 0 {
+		eff.Lost = append(eff.Lost, Loss{Parts: lost, Cause: cause})
 		if eff.Revoke != nil { // asked for in this very step: it would come after the loss
 			eff.Revoke = nil
 		}
