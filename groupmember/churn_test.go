@@ -69,7 +69,7 @@ func (f *fleet) grow(cl *client.Client) {
 
 // TestChurn lets fleets go through everything at once; afterwards every partition has one owner again.
 func TestChurn(t *testing.T) {
-	seeds := uint64(30)
+	seeds := uint64(18)
 	if testing.Short() {
 		seeds = 3
 	}

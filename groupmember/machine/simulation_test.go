@@ -486,7 +486,7 @@ func scenario(t *testing.T, seed uint64) (trace uint64, steps int) {
 }
 
 func TestSimulation(t *testing.T) {
-	seeds := uint64(200)
+	seeds := uint64(120)
 	if testing.Short() {
 		seeds = 40
 	}
