@@ -1,0 +1,303 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/logrecord"
+	"github.com/ottla-kafka/ottla/wire/record"
+)
+
+// tally is a machine that counts: a string request adds one record under that name, a wait stays until the next tick.
+type tally struct {
+	counts  map[string]int
+	waiting []Ticket
+	due     time.Time
+	loaded  bool
+	failed  errcode.Code
+}
+
+type wait struct{}
+
+func (s *tally) Handle(now time.Time, r Request, out *Result) {
+	switch b := r.Body.(type) {
+	case string:
+		out.Record(&logrecord.OffsetCommitKey{Group: b}, &logrecord.OffsetCommitValue{}, 3)
+		out.Reply(r.Ticket, s.counts[b]+1)
+	case []string:
+		for _, name := range b {
+			out.Record(&logrecord.OffsetCommitKey{Group: name}, &logrecord.OffsetCommitValue{}, 3)
+		}
+		out.Written = append(out.Written, func(_ time.Time, next *Result) { next.Reply(r.Ticket, s.counts[b[0]]) })
+		out.Failed = append(out.Failed, func(_ time.Time, code errcode.Code, next *Result) {
+			s.failed = code
+			next.Refuse(r.Ticket, code)
+		})
+	case wait:
+		s.waiting = append(s.waiting, r.Ticket)
+		s.due = now.Add(time.Minute)
+	default:
+		out.Reply(r.Ticket, len(s.counts))
+	}
+}
+
+func (s *tally) Replay(_ int64, key, value logrecord.Record) error {
+	k := key.(*logrecord.OffsetCommitKey)
+	if k.Group == "poison" && !s.loaded {
+		return errors.New("poison")
+	}
+	if value == nil {
+		delete(s.counts, k.Group)
+		return nil
+	}
+	s.counts[k.Group]++
+	return nil
+}
+
+func (s *tally) Loaded(time.Time, *Result) { s.loaded = true }
+func (s *tally) Deadline() time.Time       { return s.due }
+func (s *tally) Tick(_ time.Time, out *Result) {
+	s.due = time.Time{}
+	for _, t := range s.waiting {
+		out.Reply(t, "woken")
+	}
+	s.waiting = nil
+}
+
+func (s *tally) Drop(code errcode.Code, out *Result) {
+	for _, t := range s.waiting {
+		out.Refuse(t, code)
+	}
+}
+
+// memory is a Writer in memory whose high watermark the test moves.
+type memory struct {
+	mu        sync.Mutex
+	batches   map[int32][][]byte
+	end       map[int32]int64
+	lag       bool // the high watermark stays behind
+	committed map[int32]int64
+	refuse    error
+	slow      chan struct{} // Load of a big log waits for it
+	appends   int
+}
+
+func newMemory() *memory {
+	return &memory{batches: make(map[int32][][]byte), end: make(map[int32]int64), committed: make(map[int32]int64)}
+}
+
+func (m *memory) Append(partition, _ int32, batch []byte, _ time.Time) (int64, int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse != nil {
+		return 0, 0, m.refuse
+	}
+	m.appends++
+	b := append([]byte(nil), batch...)
+	record.PatchBase(b, m.end[partition], 0)
+	h, _ := record.ParseHeader(b)
+	m.batches[partition] = append(m.batches[partition], b)
+	m.end[partition] = h.NextOffset()
+	if !m.lag {
+		m.committed[partition] = m.end[partition]
+	}
+	return m.end[partition], m.committed[partition], nil
+}
+
+func (m *memory) Size(int32) int64 {
+	if m.slow != nil {
+		return loadAtOnce + 1
+	}
+	return 0
+}
+
+func (m *memory) Load(partition, _ int32, f func([]byte) error) (int64, int64, error) {
+	if m.slow != nil {
+		<-m.slow
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.batches[partition] {
+		if err := f(b); err != nil {
+			return 0, 0, err
+		}
+	}
+	return m.end[partition], m.committed[partition], nil
+}
+
+func newRuntime(t *testing.T, w Writer) *Runtime {
+	r := New(Options{Log: logrecord.GroupLog, Writer: w, Logger: slog.New(slog.DiscardHandler),
+		NewShard: func(int32) Shard { return &tally{counts: make(map[string]int)} }})
+	t.Cleanup(r.Close)
+	return r
+}
+
+// ask submits and returns the answer when everything is idle: nil when it is not there yet.
+func ask(r *Runtime, partition int32, body any) *Reply {
+	var got *Reply
+	r.Submit(partition, Request{Body: body}, func(response any, code errcode.Code) { got = &Reply{Response: response, Code: code} })
+	synctest.Wait()
+	return got
+}
+
+func TestRecordsAreReplayedAndComeBackAfterAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		require.Equal(t, errcode.NotCoordinator, ask(r, 0, "a").Code)
+		r.Elect(0, 1)
+		for i := range 3 {
+			require.Equal(t, i+1, ask(r, 0, "a").Response)
+		}
+		require.Equal(t, 3, w.appends)
+		r.Resign(0)
+		require.Equal(t, errcode.NotCoordinator, ask(r, 0, "a").Code)
+		r.Elect(0, 2)
+		require.Equal(t, 4, ask(r, 0, "a").Response)
+		r.Reload(0, func() {})
+		require.Equal(t, 5, ask(r, 0, "a").Response)
+	})
+}
+
+func TestOneRequestIsOneBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		require.Equal(t, 1, ask(r, 0, []string{"a", "b", "c"}).Response, "Written sees the replayed state")
+		require.Equal(t, 1, w.appends)
+	})
+}
+
+func TestRepliesWaitForTheHighWatermark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		w.lag = true
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		var order []string
+		for _, name := range []string{"a", "b"} {
+			r.Submit(0, Request{Body: name}, func(any, errcode.Code) { order = append(order, name) })
+		}
+		r.Submit(0, Request{Body: 0}, func(any, errcode.Code) { order = append(order, "read") })
+		synctest.Wait()
+		require.Empty(t, order, "a read must not tell what could be lost")
+		r.Committed(0, 1)
+		synctest.Wait()
+		require.Equal(t, []string{"a"}, order)
+		r.Committed(0, 2)
+		synctest.Wait()
+		require.Equal(t, []string{"a", "b", "read"}, order)
+		last := ask(r, 0, "c")
+		require.Nil(t, last)
+		var lost errcode.Code
+		r.Submit(0, Request{Body: "d"}, func(_ any, code errcode.Code) { lost = code })
+		r.Elect(0, 2)
+		synctest.Wait()
+		require.Equal(t, errcode.NotCoordinator, lost)
+	})
+}
+
+func TestARefusedAppendChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		ask(r, 0, "a")
+		for _, c := range []struct {
+			err  error
+			code errcode.Code
+		}{
+			{fmt.Errorf("append: %w", errcode.NotEnoughReplicas), errcode.CoordinatorNotAvailable},
+			{fmt.Errorf("append: %w", errcode.NotLeaderOrFollower), errcode.NotCoordinator},
+			{fmt.Errorf("append: %w", errcode.MessageTooLarge), errcode.UnknownServerError},
+			{errors.New("disk"), errcode.UnknownServerError},
+		} {
+			w.refuse = c.err
+			require.Equal(t, c.code, ask(r, 0, "a").Code)
+			require.Equal(t, c.code, ask(r, 0, []string{"a"}).Code, "Failed answers")
+		}
+		w.refuse = nil
+		require.Equal(t, 2, ask(r, 0, "a").Response)
+	})
+}
+
+func TestLoadingAsksClientsToComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		w.slow = make(chan struct{})
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		r.Elect(1, 1)
+		require.Equal(t, errcode.CoordinatorLoadInProgress, ask(r, 0, "a").Code)
+		var all map[int32]Reply
+		r.SubmitAll(Request{Body: 0}, func(answers map[int32]Reply) { all = answers })
+		synctest.Wait()
+		require.Equal(t, errcode.CoordinatorLoadInProgress, all[1].Code)
+		close(w.slow)
+		synctest.Wait()
+		require.Equal(t, 1, ask(r, 0, "a").Response)
+		require.Equal(t, 1, ask(r, 1, "a").Response)
+	})
+}
+
+func TestALogThatMakesNoSenseIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		ask(r, 0, "poison")
+		r.Elect(0, 2)
+		require.Equal(t, errcode.NotCoordinator, ask(r, 0, "a").Code)
+	})
+}
+
+func TestTimersAndTheEndAnswerEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRuntime(t, newMemory())
+		r.Elect(0, 1)
+		var woken, dropped, closed *Reply
+		take := func(into **Reply) func(any, errcode.Code) {
+			return func(response any, code errcode.Code) { *into = &Reply{Response: response, Code: code} }
+		}
+		r.Submit(0, Request{Body: wait{}}, take(&woken))
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		require.Nil(t, woken)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, "woken", woken.Response)
+		r.Submit(0, Request{Body: wait{}}, take(&dropped))
+		r.Elect(0, 2)
+		synctest.Wait()
+		require.Equal(t, errcode.NotCoordinator, dropped.Code)
+		r.Submit(0, Request{Body: wait{}}, take(&closed))
+		r.Close()
+		require.Equal(t, errcode.CoordinatorNotAvailable, closed.Code)
+		require.Equal(t, errcode.CoordinatorNotAvailable, ask(r, 0, "a").Code)
+	})
+}
+
+func TestDivisibleResultsGoInSeveralBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		synctest.Wait()
+		s := &shard{epoch: 1, machine: &tally{counts: make(map[string]int)}, active: true}
+		out := Result{Divisible: true}
+		for i := range 2*divisibleRecords + 1 {
+			out.Tombstone(&logrecord.OffsetCommitKey{Group: fmt.Sprint(i)})
+		}
+		require.Equal(t, errcode.None, r.writeAll(s, time.Now(), &out))
+		require.Equal(t, 3, w.appends)
+	})
+}
