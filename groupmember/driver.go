@@ -1,6 +1,7 @@
 package groupmember
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -215,7 +216,7 @@ func (m *Member) laneFor() client.Purpose {
 // replied reads an answer. It runs on the connection's goroutine.
 func (m *Member) replied(req *machine.Request, r client.Reply) {
 	if r.Err != nil {
-		m.step(machine.Failed{Request: req, Err: r.Err, Final: !client.Retriable(r.Err), Unsupported: errors.Is(r.Err, client.ErrUnsupportedVersion)})
+		m.step(machine.Failed{Request: req, Err: r.Err, Final: final(r.Err), Unsupported: errors.Is(r.Err, client.ErrUnsupportedVersion)})
 		return
 	}
 	resp := req.Body.NewResponse()
@@ -224,6 +225,15 @@ func (m *Member) replied(req *machine.Request, r client.Reply) {
 		return
 	}
 	m.step(machine.Answered{Request: req, Response: resp})
+}
+
+// final tells whether looking on cannot help: an outage may last as long as it likes and is not final.
+func final(err error) bool {
+	if client.Retriable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrTimeout) {
+		return false
+	}
+	var code errcode.Code
+	return !errors.As(err, &code) || !code.Retriable()
 }
 
 // findCoordinator asks anew, forgetting what the client knows.
@@ -241,9 +251,7 @@ func (m *Member) findCoordinator() {
 		}
 	}
 	if err != nil {
-		var code errcode.Code
-		final := !client.Retriable(err) && !errors.As(err, &code) || code != errcode.None && !code.Retriable()
-		m.step(machine.CoordinatorFailed{Err: err, Final: final && m.ctx.Err() == nil})
+		m.step(machine.CoordinatorFailed{Err: err, Final: final(err) && m.ctx.Err() == nil})
 		return
 	}
 	m.step(machine.CoordinatorFound{Broker: nodes[id].ID})

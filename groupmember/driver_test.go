@@ -356,6 +356,13 @@ func TestBrokerRestartIsSurvived(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Equal(t, groupmember.Stable, m.State())
 		require.Equal(t, []string{"assigned [a-0 a-1] in 1", "lost [a-0 a-1]: partition lost", "assigned [a-0 a-1] in 2"}, l.take())
+		peer.Stop(1)
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, groupmember.FindingCoordinator, m.State(), "an outage is never final")
+		require.NoError(t, context.Cause(m.Context()))
+		peer.Start(1)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, groupmember.Stable, m.State())
 		require.NoError(t, m.Close(t.Context()))
 	})
 }

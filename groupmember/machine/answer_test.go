@@ -134,7 +134,7 @@ func TestWhatHeartbeatAnswersMean(t *testing.T) {
 		{code: errcode.UnreleasedInstanceId, state: machine.Stable},
 		{code: errcode.FencedInstanceId, state: machine.Ended, lost: true, ended: machine.ErrFenced},
 		{code: errcode.UnsupportedAssignor, state: machine.Ended, lost: true, ended: errcode.UnsupportedAssignor},
-		{code: errcode.GroupIdNotFound, state: machine.Ended, lost: true, ended: errcode.GroupIdNotFound},
+		{code: errcode.GroupIdNotFound, state: machine.Joining, lost: true}, // only classic members are left
 		{code: errcode.InvalidRegularExpression, state: machine.Ended, lost: true, ended: errcode.InvalidRegularExpression},
 	} {
 		t.Run("consumer/"+c.code.Name(), func(t *testing.T) {
