@@ -287,3 +287,25 @@ func TestLateConfirmationIsIgnored(t *testing.T) {
 	require.ErrorContains(t, s.eff.Err, "group.max.size")
 	require.Zero(t, s.step(machine.Woke{}), "nothing comes after the end")
 }
+
+func TestFarewellFollowsTheCoordinator(t *testing.T) {
+	for name, s := range map[string]*story{"classic": stableClassic(t, nil), "consumer": stableConsumer(t, nil)} {
+		s.step(machine.Leave{})
+		s.step(machine.Revoked{Serial: s.eff.Revoke.Serial})
+		s.step(machine.Failed{Request: s.request(), Err: errors.New("connection ended")})
+		require.Equal(t, machine.Leaving, s.m.State(), name)
+		s.wake()
+		require.True(t, s.eff.FindCoordinator, name)
+		s.step(machine.CoordinatorFound{Broker: 2})
+		farewell := s.request()
+		require.EqualValues(t, 2, farewell.Broker, name)
+		s.step(machine.Failed{Request: farewell, Err: errors.New("connection ended")})
+		for began := s.now; !s.eff.Ended; s.wake() {
+			require.LessOrEqual(t, s.now.Sub(began), 5*time.Second, "nobody waits long for a cluster that is gone")
+			if s.eff.FindCoordinator {
+				s.step(machine.CoordinatorFailed{Err: errors.New("no answer")})
+			}
+		}
+		require.NoError(t, s.eff.Err, name)
+	}
+}

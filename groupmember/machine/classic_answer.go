@@ -17,7 +17,7 @@ func (c *classic) answered(now time.Time, req *Request, resp any, eff *Effects) 
 	case *message.HeartbeatResponse:
 		c.beaten(now, req, errcode.Code(resp.ErrorCode), eff)
 	case *message.LeaveGroupResponse:
-		c.left(eff)
+		c.goodbye(now, errcode.Code(resp.ErrorCode), eff)
 	}
 }
 
@@ -47,9 +47,10 @@ func (c *classic) joined(now time.Time, req *Request, resp *message.JoinGroupRes
 	c.generation.ID, c.generation.MemberID = resp.GenerationId, resp.MemberId
 	c.heard(now) // the coordinator's session starts with its answer
 	c.nextBeat = now.Add(c.cfg.Heartbeat)
-	if c.leaving {
+	if c.leaving && resp.Leader != resp.MemberId {
 		return // what follows would only bring partitions
 	}
+	// One that leads distributes even so: until then nobody gets on, and the commit that it may wait for is refused.
 	c.assignor = ""
 	if resp.ProtocolName != nil {
 		c.assignor = *resp.ProtocolName

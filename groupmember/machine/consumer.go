@@ -167,12 +167,12 @@ func (c *consumer) withIDs(list []TopicPartition) []message.ConsumerGroupHeartbe
 
 // answered takes the answer to a heartbeat.
 func (c *consumer) answered(now time.Time, req *Request, resp any, eff *Effects) {
-	if req.kind == kindLeave {
-		c.left(eff)
-		return
-	}
 	r := resp.(*message.ConsumerGroupHeartbeatResponse)
 	code := errcode.Code(r.ErrorCode)
+	if req.kind == kindLeave {
+		c.goodbye(now, code, eff)
+		return
+	}
 	if code == errcode.None {
 		c.accepted(now, req, r)
 		return

@@ -37,8 +37,10 @@ func (m *Member) coordinatorFailed(now time.Time, ev CoordinatorFailed, eff *Eff
 // failed: a request has no answer.
 func (m *Member) failed(now time.Time, ev Failed, eff *Effects) {
 	switch {
-	case ev.Request.kind == kindLeave:
+	case ev.Request.kind == kindLeave && ev.Final:
 		m.left(eff)
+	case ev.Request.kind == kindLeave:
+		m.goodbye(now, errcode.CoordinatorNotAvailable, eff)
 	case ev.Unsupported && m.fallBack():
 	case ev.Final || ev.Unsupported:
 		m.end(m.refused(ev.Request.Body.Key().String(), ev.Err, ""), ErrLost, eff)

@@ -1,6 +1,14 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/ottla-kafka/ottla/wire/errcode"
+)
+
+// farewellWithin bounds how long a member that leaves looks for a coordinator to tell. Without being told it notices by
+// the end of the session.
+const farewellWithin = 5 * time.Second
 
 // depart goes the steps of leaving: everything is given up, the coordinator is told, the end. False means that
 // heartbeats have to go on meanwhile.
@@ -15,12 +23,28 @@ func (m *Member) depart(now time.Time, eff *Effects) bool {
 		return false
 	}
 	req := m.rules.farewell(m.stay)
-	if req == nil || m.coordinator < 0 {
-		m.left(eff)
-		return true
+	if m.leaveBy.IsZero() {
+		m.leaveBy = now.Add(min(farewellWithin, m.cfg.beatTimeout()))
 	}
-	m.send(now, req, eff)
+	switch {
+	case req == nil || m.coordinator < 0 && (m.generation.ID == NoGeneration || !now.Before(m.leaveBy)):
+		m.left(eff)
+	case m.coordinator < 0:
+		return false // it is looked for
+	default:
+		m.send(now, req, eff)
+	}
 	return true
+}
+
+// goodbye takes the answer to the farewell: a coordinator that has moved is looked for once more while there is time.
+func (m *Member) goodbye(now time.Time, code errcode.Code, eff *Effects) {
+	again := code == errcode.NotCoordinator || code == errcode.CoordinatorNotAvailable || code == errcode.CoordinatorLoadInProgress
+	if again && m.leaving && now.Before(m.leaveBy) {
+		m.coordinatorLost(now, "coordinator moved")
+		return
+	}
+	m.left(eff)
 }
 
 // left: the farewell was answered, or cannot be.

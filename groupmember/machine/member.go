@@ -87,6 +87,7 @@ type Member struct {
 	revoking   *Revocation      // waits for the owner
 	serial     uint64
 	began      time.Time // of the rebalance under way, zero if none
+	leaveBy    time.Time // the farewell is sent by then or not at all; zero before it
 	again      time.Time // a step was cut short and is to go on at once; else zero
 }
 
@@ -281,6 +282,7 @@ func (m *Member) Deadline() time.Time {
 		return out
 	}
 	if m.coordinator < 0 {
+		earliest(m.leaveBy)
 		if !m.finding {
 			earliest(m.retryAt)
 		}
