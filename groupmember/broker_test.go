@@ -14,6 +14,8 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
@@ -201,4 +203,30 @@ func createTopic(f *fleet, cl *client.Client, name string, partitions int32) {
 	req.Topics, req.TimeoutMs = []message.CreatableTopic{{Name: name, NumPartitions: partitions, ReplicationFactor: 1}}, 10_000
 	_, err := cl.Request(f.Context(), client.Controller(), req)
 	require.NoError(f, err)
+}
+
+func TestOffsetOfADeletedTopicIsNotCommittedForItsSuccessor(t *testing.T) {
+	withFleet(t, func(f *fleet, way []groupmember.Option, _ bool) {
+		m, cl := f.join(way...), f.clients[0]
+		time.Sleep(10 * time.Second)
+		old := cl.Topology().Topic("orders").ID
+		offset := func(n int64, id wire.UUID) map[groupmember.TopicPartition]groupmember.Offset {
+			return map[groupmember.TopicPartition]groupmember.Offset{tp("orders", 0): groupmember.OffsetAt(n).WithTopicID(id)}
+		}
+		require.NoError(f, m.Commit(f.Context(), offset(50, old)))
+		del := message.NewDeleteTopicsRequest()
+		name := "orders"
+		del.Topics, del.TopicNames, del.TimeoutMs = []message.DeleteTopicState{{Name: &name}}, nil, 10_000
+		_, err := cl.Request(f.Context(), client.Controller().Versions(6, 0), del)
+		require.NoError(f, err)
+		createTopic(f, cl, "orders", 6)
+		require.Error(f, m.Commit(f.Context(), offset(60, old)), "at once")
+		time.Sleep(6 * time.Minute)
+		require.NotEqual(f, old, cl.Topology().Topic("orders").ID)
+		require.ErrorIs(f, m.Commit(f.Context(), offset(60, old)), errcode.UnknownTopicId, "and when the member knows")
+		got, err := m.Committed(f.Context(), tp("orders", 0))
+		require.NoError(f, err)
+		require.Empty(f, got)
+		require.NoError(f, m.Commit(f.Context(), offset(1, wire.UUID{})))
+	})
 }

@@ -44,6 +44,12 @@ func (m *Member) CommitAsync(offsets map[TopicPartition]Offset, done func(error)
 		done = func(error) {}
 	}
 	c := &commit{offsets: maps.Clone(offsets), claims: make(map[TopicPartition]*claim, len(offsets)), done: done}
+	topology := m.cl.Topology()
+	for tp, o := range c.offsets {
+		if known := topology.Topic(tp.Topic); known != nil && o.topic.IsZero() {
+			c.offsets[tp] = o.WithTopicID(known.ID)
+		}
+	}
 	m.mu.Lock()
 	for tp := range offsets {
 		if held := m.claims[tp]; held != nil {
@@ -110,8 +116,12 @@ func (m *Member) commitTogether(list []*commit) map[*claim]error {
 		m.mu.Lock()
 		generation, changed := m.machine.Generation(), m.changed
 		for held := range rest {
-			if m.claims[held.TopicPartition] != held {
+			switch {
+			case m.claims[held.TopicPartition] != held:
 				failed[held] = m.commitError(held.TopicPartition, attempt, m.whyNot(last))
+				delete(rest, held)
+			case m.replaced(held.Topic, rest[held].topic):
+				failed[held] = m.commitError(held.TopicPartition, attempt, fmt.Errorf("%w: the topic was deleted and created again since the offset was reached", errcode.UnknownTopicId))
 				delete(rest, held)
 			}
 		}
@@ -132,6 +142,13 @@ func (m *Member) commitTogether(list []*commit) map[*claim]error {
 		}
 	}
 	return failed
+}
+
+// replaced tells that the name belongs to another topic by now. Brokers before 4.1 could not tell: they take commits by
+// name alone.
+func (m *Member) replaced(name string, id wire.UUID) bool {
+	known := m.cl.Topology().Topic(name)
+	return known != nil && !id.IsZero() && !known.ID.IsZero() && known.ID != id
 }
 
 // whyNot is the error of what is not held any more. m.mu is held.
@@ -200,7 +217,8 @@ func overtaken(code errcode.Code) bool {
 	return false
 }
 
-// commitRequest makes the request, with topic ids if all topics have one.
+// commitRequest makes the request, with topic ids if all offsets have one. Those of a topic have the same: others were
+// sorted out before.
 func (m *Member) commitRequest(g Generation, rest map[*claim]Offset) (*message.OffsetCommitRequest, map[wire.UUID]string) {
 	req := message.NewOffsetCommitRequest()
 	req.GroupId, req.MemberId, req.GenerationIdOrMemberEpoch = m.cfg.GroupID, g.MemberID, g.ID
@@ -208,12 +226,12 @@ func (m *Member) commitRequest(g Generation, rest map[*claim]Offset) (*message.O
 		req.GroupInstanceId = &g.InstanceID
 	}
 	order := slices.SortedFunc(maps.Keys(rest), func(a, b *claim) int { return machine.ComparePartitions(a.TopicPartition, b.TopicPartition) })
-	byID, topology := map[wire.UUID]string{}, m.cl.Topology()
+	byID := map[wire.UUID]string{}
 	for i, held := range order {
 		if i == 0 || order[i-1].Topic != held.Topic {
 			t := message.OffsetCommitRequestTopic{Name: held.Topic}
-			if known := topology.Topic(held.Topic); known != nil && !known.ID.IsZero() && byID != nil {
-				t.TopicId, byID[known.ID] = known.ID, held.Topic
+			if id := rest[held].topic; !id.IsZero() && byID != nil {
+				t.TopicId, byID[id] = id, held.Topic
 			} else {
 				byID = nil
 			}
