@@ -167,8 +167,9 @@ func TestTopicNamesAtTheirLimits(t *testing.T) {
 }
 
 // TestAThousandPartitions sends to each partition of a topic and finds one record in each.
+//
+// It runs alone: Apache Kafka is busy with so many for seconds, and slow for everybody else.
 func TestAThousandPartitions(t *testing.T) {
-	t.Parallel()
 	onBothBrokers(t, func(t *testing.T, addr string) {
 		cl := newClient(t, addr)
 		createTopic(t, cl, admin.NewTopic{Name: "thousand", Partitions: 1000, Replicas: 1})

@@ -1,11 +1,14 @@
 package interop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -126,6 +129,10 @@ func TestKafkaToolsSeeNoDifference(t *testing.T) {
 	for _, s := range toolSteps(records.String()) {
 		t.Run(s.name, func(t *testing.T) {
 			theirs, ours := runStep(t, s, kafkaAddr, ottla.addr, dir)
+			for try := 0; try < 10 && s.reads() && normal(theirs.stdout) != normal(ours.stdout); try++ {
+				time.Sleep(time.Second) // Apache Kafka's broker hears late of what its controller has done; ottla may not
+				theirs = run(t, s.command(t.Context(), kafkaAddr, dir), s.stdin)
+			}
 			t.Logf("exit %d: %.300s", theirs.code, normal(theirs.stdout))
 			require.Equal(t, normal(theirs.stdout), normal(ours.stdout), "stdout of %s %s\nstderr with Apache Kafka: %s\nstderr with ottla: %s", s.class, s.args, theirs.stderr, ours.stderr)
 			require.Equal(t, normal(theirs.stderr), normal(ours.stderr), "stderr of %s %s", s.class, s.args)
@@ -134,13 +141,19 @@ func TestKafkaToolsSeeNoDifference(t *testing.T) {
 	}
 }
 
+func (s step) command(ctx context.Context, addr, dir string) *exec.Cmd {
+	return javaCommand(ctx, s.class, strings.Fields(strings.NewReplacer("{b}", addr, "{dir}", dir).Replace(s.args))...)
+}
+
+// reads tells whether the step changes nothing, so that it can be repeated.
+func (s step) reads() bool {
+	return s.class == getOffsets || strings.Contains(s.args, "--describe") || strings.Contains(s.args, "--list")
+}
+
 // runStep runs a step against both brokers at the same time.
 func runStep(t testing.TB, s step, kafka, ottla, dir string) (theirs, ours result) {
 	t.Helper()
-	at := func(addr string) (result, error) {
-		args := strings.Fields(strings.NewReplacer("{b}", addr, "{dir}", dir).Replace(s.args))
-		return execute(javaCommand(t.Context(), s.class, args...), s.stdin)
-	}
+	at := func(addr string) (result, error) { return execute(s.command(t.Context(), addr, dir), s.stdin) }
 	failed := make(chan error, 1)
 	go func() {
 		var err error
