@@ -28,6 +28,7 @@ type claim struct {
 	work      *machine.Work[Record] // Run and Serve, nil otherwise
 	handling  context.Context       // what handlers of Run and Serve get; ends with over and with their call
 	unhandle  context.CancelCauseFunc
+	charged   int            // bytes of work on the client's memory budget
 	attempts  map[uint64]int // of records that failed
 	queued    bool           // in engine.turns
 	throttled bool           // paused because its handlers do not keep up
@@ -116,6 +117,7 @@ func (c *claim) stop(cause error) {
 	if c.work != nil {
 		c.pass()
 		c.work.Drain()
+		c.g.engine.charge(c, c.work.Bytes())
 	}
 	c.signal()
 }

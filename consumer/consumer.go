@@ -58,6 +58,12 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 	if cfg.Rack == "" {
 		cfg.Rack = of.Rack
 	}
+	if cfg.Group.subscribes() {
+		member := cfg.Group.member(cfg.Rack)
+		if err := member.Validate(); err != nil {
+			return nil, fmt.Errorf("consumer: %w", err)
+		}
+	}
 	for _, line := range cfg.Lint() {
 		cl.Logger().Warn("kafka consumer: " + line)
 	}
@@ -137,12 +143,17 @@ func (c *Consumer) Config() Config { return c.cfg }
 // committed.
 //
 // Close returns when its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the
-// same.
-func (c *Consumer) Close(ctx context.Context) error {
+// same. It must not be called by a handler of Run or Serve or a callback such as OnRevoked, which it waits for.
+func (c *Consumer) Close(ctx context.Context) error { return c.close(ctx, false) }
+
+// Leave is Close, and a member with a group.instance.id leaves the group too: others get its partitions at once.
+func (c *Consumer) Leave(ctx context.Context) error { return c.close(ctx, true) }
+
+func (c *Consumer) close(ctx context.Context, leave bool) error {
 	c.closing.Store(true)
 	var err error
 	if c.group != nil {
-		err = c.group.close(ctx)
+		err = c.group.close(ctx, leave)
 	}
 	err = errors.Join(err, c.driver.Close(ctx))
 	c.reader.Abandon()

@@ -153,6 +153,7 @@ func (e *engine) detach() {
 		} else if done.Offset >= 0 && done.Offset != cl.cell.Position().Offset {
 			g.c.driver.Step(machine.Sought{TopicPartition: cl.TopicPartition, To: machine.AtPosition(done)})
 		}
+		e.charge(cl, 0)
 		e.release(cl)
 		if cl.served && !cl.paused && cl.reading() {
 			g.c.driver.Step(machine.Resumed{TopicPartition: cl.TopicPartition})
@@ -221,7 +222,9 @@ func (e *engine) offer(g *fetch.Reading) {
 			continue
 		}
 		shared.Offset, shared.TimestampMs, shared.Key, shared.Value, shared.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
-		list[n] = c.intercept(shared)
+		if list[n] = shared; len(c.cfg.Interceptors) > 0 {
+			list[n] = c.intercept(shared)
+		}
 		n++
 	}
 	if n == 0 {
@@ -242,10 +245,11 @@ func (e *engine) offer(g *fetch.Reading) {
 	}
 	for i := range list[:n] {
 		list[i].claim = cl
-		cl.work.Offer(list[i].Key, list[i], Position{Offset: list[i].Offset + 1, Epoch: list[i].LeaderEpoch})
+		cl.work.Offer(list[i].Key, list[i], len(list[i].Key)+len(list[i].Value), Position{Offset: list[i].Offset + 1, Epoch: list[i].LeaderEpoch})
 	}
 	g.Took(list[n-1].Offset)
-	if cl.work.Len() >= e.buffer && !cl.throttled {
+	e.charge(cl, cl.work.Bytes())
+	if (cl.work.Len() >= e.buffer || cl.work.Bytes() >= c.cfg.MaxPartitionBytes) && !cl.throttled {
 		cl.throttled = true
 		c.driver.Step(machine.Paused{TopicPartition: cl.TopicPartition})
 	}
@@ -265,9 +269,23 @@ func (e *engine) turn(cl *claim) {
 	e.spawn()
 }
 
+// charge puts what handlers have or wait for on the client's memory budget, in place of the answers that it came in. It may
+// overdraw the budget, by as much as the pump takes at a time; fetches then wait. g.mu is held.
+func (e *engine) charge(cl *claim, bytes int) {
+	budget := e.g.c.cl.Budget()
+	switch more := int64(bytes - cl.charged); {
+	case more > 0:
+		budget.Charge(more)
+	case more < 0:
+		budget.Release(-more)
+	}
+	cl.charged = bytes
+}
+
 // room lets a paused claim go on when half of what it may hold is finished. g.mu is held.
 func (e *engine) room(cl *claim) {
-	if cl.throttled && cl.work.Len() <= e.buffer/2 {
+	e.charge(cl, cl.work.Bytes())
+	if cl.throttled && cl.work.Len() <= e.buffer/2 && cl.work.Bytes() <= e.g.c.cfg.MaxPartitionBytes/2 {
 		e.release(cl)
 	}
 }

@@ -138,7 +138,7 @@ func compare(a, b TopicPartition) int {
 
 // note tells observers, logger and OnEvent of something that happened to the membership.
 func (g *group) note(kind machine.NoticeKind, tp TopicPartition, reason string, err error) {
-	g.c.notice(Event{Kind: kind, TopicPartition: tp, Broker: -1, Old: Position{Offset: -1, Epoch: -1}, New: Position{Offset: -1, Epoch: -1},
+	g.c.driver.Tell(Event{Kind: kind, TopicPartition: tp, Broker: -1, Old: Position{Offset: -1, Epoch: -1}, New: Position{Offset: -1, Epoch: -1},
 		Reason: reason, Err: err})
 }
 
@@ -169,7 +169,7 @@ func (g *group) lookAfter() {
 
 // close gives everything up in good order and ends the membership: stop, drain, commit, leave. What could not be
 // committed is in the error.
-func (g *group) close(ctx context.Context) error {
+func (g *group) close(ctx context.Context, leave bool) error {
 	g.mu.Lock()
 	m := g.member
 	if g.c.reader.Enter() { // no loop is under way, so nobody will ask for more
@@ -182,7 +182,11 @@ func (g *group) close(ctx context.Context) error {
 	g.mu.Unlock()
 	var err error
 	if m != nil {
-		err = m.Close(ctx)
+		if leave {
+			err = m.Leave(ctx)
+		} else {
+			err = m.Close(ctx)
+		}
 	}
 	g.cancel(ErrClosed)
 	g.mu.Lock()

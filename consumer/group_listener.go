@@ -106,6 +106,9 @@ func (c *claim) step(ev machine.ClaimEvent, cause error) machine.ClaimEffects {
 	}
 	if c.state.State() == machine.ClaimEnded && c.g.claims[c.TopicPartition] == c {
 		delete(c.g.claims, c.TopicPartition)
+		if c.g.engine != nil {
+			c.g.engine.charge(c, 0)
+		}
 	}
 	return eff
 }

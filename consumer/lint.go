@@ -20,6 +20,9 @@ func (c *Config) Lint() []string {
 	if c.Start.IsZero() && c.Reset == Latest && len(c.Assigned) > 0 {
 		out = append(out, "no start is given and auto.offset.reset is latest: records written before the consumer starts are not read")
 	}
+	if g := &c.Group; g.subscribes() && g.HeartbeatInterval > g.SessionTimeout/3 {
+		out = append(out, fmt.Sprintf("heartbeat.interval.ms (%s) is more than a third of session.timeout.ms (%s): one lost heartbeat may cost the membership", g.HeartbeatInterval, g.SessionTimeout))
+	}
 	if !c.CheckCRC {
 		out = append(out, "check.crcs is false: damaged records are handed out as they are")
 	}

@@ -53,7 +53,11 @@ func (c *Consumer) Poll(ctx context.Context, n int) ([]Record, error) {
 				break
 			}
 			shared.Offset, shared.TimestampMs, shared.Key, shared.Value, shared.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
-			out = append(out, c.intercept(shared))
+			if len(c.cfg.Interceptors) > 0 {
+				out = append(out, c.intercept(shared))
+			} else {
+				out = append(out, shared)
+			}
 			if c.reader.Stopped(g) {
 				break
 			}

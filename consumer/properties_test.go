@@ -151,4 +151,7 @@ func TestLintSaysWhatIsProbablyNotMeant(t *testing.T) {
 	require.Len(t, c.Lint(), 6)
 	StartAt(Earliest)(&c)
 	require.Len(t, c.Lint(), 5)
+	Subscribe("orders")(&c)
+	c.Group.HeartbeatInterval = 40 * time.Second
+	require.Len(t, c.Lint(), 6)
 }

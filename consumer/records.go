@@ -85,7 +85,11 @@ func (c *Consumer) yieldHeld(g *fetch.Reading, yield func(Record, error) bool) b
 			return true
 		}
 		out.Offset, out.TimestampMs, out.Key, out.Value, out.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers
-		if !yield(c.intercept(out), nil) {
+		if len(c.cfg.Interceptors) == 0 {
+			if !yield(out, nil) {
+				return false
+			}
+		} else if !yield(c.intercept(out), nil) {
 			return false
 		}
 		if c.reader.Stopped(g) {
@@ -104,9 +108,6 @@ func blank(g *fetch.Reading) Record {
 // intercept shows a record to the interceptors. They get a pointer to a copy, so that records of loops without
 // interceptors need not be on the heap.
 func (c *Consumer) intercept(r Record) Record {
-	if len(c.cfg.Interceptors) == 0 {
-		return r
-	}
 	p := &r
 	for _, f := range c.cfg.Interceptors {
 		f(p)

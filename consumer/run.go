@@ -15,7 +15,8 @@ import (
 type RunOptions struct {
 	// Concurrency is how many records are processed at the same time, over all partitions (16).
 	Concurrency int
-	// Buffer is how many records of one partition may wait or be processed before its fetching is paused (1000).
+	// Buffer is how many records of one partition may wait or be processed before its fetching is paused (1000). It is
+	// paused too when they have max.partition.fetch.bytes together.
 	Buffer int
 	// Attempts is how often a record is tried in all (10); the first counts.
 	Attempts int

@@ -94,6 +94,7 @@ func (g *group) each(list []TopicPartition, event func(TopicPartition) machine.E
 			c.start = ev.To
 			if c.work != nil {
 				c.work.Restart()
+				g.engine.charge(c, 0)
 				c.signal()
 			}
 		case machine.Paused:

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"container/heap"
+	"maps"
 	"slices"
 
 	"github.com/ottla-kafka/ottla/wire/hash"
@@ -21,13 +22,15 @@ import (
 // T is whatever the driver keeps of a record. Work is not safe for concurrent use.
 type Work[T any] struct {
 	serial   bool
-	tasks    []task[T] // in the order of the log; the first one is not finished
-	first    uint64    // sequence of tasks[0]
+	tasks    fifo[task[T]] // in the order of the log; the first one is not finished
+	first    uint64        // its sequence
 	lanes    map[uint32]*lane
+	spare    []*lane  // to be used again
 	ready    laneHeap // have a record that may be taken; the oldest goes first, so that the frontier is close behind
 	frontier Position
 	running  int
 	failed   int
+	bytes    int    // of all tasks
 	started  uint64 // one more than the highest sequence that was ever taken
 }
 
@@ -42,6 +45,7 @@ const (
 
 type task[T any] struct {
 	item  T
+	size  int
 	next  Position
 	lane  *lane
 	state taskState
@@ -51,14 +55,14 @@ type task[T any] struct {
 type lane struct {
 	key   uint32
 	named bool // is in Work.lanes under key
-	seqs  []uint64
+	seqs  fifo[uint64]
 }
 
 // laneHeap has the lane with the oldest record in front.
 type laneHeap []*lane
 
 func (h laneHeap) Len() int           { return len(h) }
-func (h laneHeap) Less(i, j int) bool { return h[i].seqs[0] < h[j].seqs[0] }
+func (h laneHeap) Less(i, j int) bool { return *h[i].seqs.at(0) < *h[j].seqs.at(0) }
 func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *laneHeap) Push(l any)        { *h = append(*h, l.(*lane)) }
 func (h *laneHeap) Pop() any {
@@ -80,12 +84,13 @@ func NewWork[T any](from Position, serial bool) *Work[T] {
 	return &Work[T]{serial: serial, frontier: from, lanes: map[uint32]*lane{}}
 }
 
-// Offer adds the next record of the partition. next is the position behind it.
-func (w *Work[T]) Offer(key []byte, item T, next Position) {
+// Offer adds the next record of the partition, with its size in bytes. next is the position behind it.
+func (w *Work[T]) Offer(key []byte, item T, size int, next Position) {
 	l := w.lane(key)
-	seq := w.first + uint64(len(w.tasks))
-	w.tasks = append(w.tasks, task[T]{item: item, next: next, lane: l})
-	if l.seqs = append(l.seqs, seq); len(l.seqs) == 1 {
+	seq := w.first + uint64(w.tasks.len())
+	w.tasks.push(task[T]{item: item, size: size, next: next, lane: l})
+	w.bytes += size
+	if l.seqs.push(seq); l.seqs.len() == 1 {
 		heap.Push(&w.ready, l)
 	}
 }
@@ -93,7 +98,7 @@ func (w *Work[T]) Offer(key []byte, item T, next Position) {
 // lane is where records of that key wait. Different keys with the same hash share one; they only wait needlessly.
 func (w *Work[T]) lane(key []byte) *lane {
 	if key == nil && !w.serial {
-		return &lane{}
+		return w.newLane(lane{})
 	}
 	var h uint32
 	if !w.serial {
@@ -101,10 +106,36 @@ func (w *Work[T]) lane(key []byte) *lane {
 	}
 	l := w.lanes[h]
 	if l == nil {
-		l = &lane{key: h, named: true}
+		l = w.newLane(lane{key: h, named: true})
 		w.lanes[h] = l
 	}
 	return l
+}
+
+// maxSpare bounds the lanes that are kept to be used again.
+const maxSpare = 256
+
+func (w *Work[T]) newLane(as lane) *lane {
+	n := len(w.spare)
+	if n == 0 {
+		l := new(lane)
+		*l = as
+		return l
+	}
+	l := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	l.key, l.named = as.key, as.named
+	return l
+}
+
+// free gives up a lane in which nothing waits.
+func (w *Work[T]) free(l *lane) {
+	if l.named {
+		delete(w.lanes, l.key)
+	}
+	if len(w.spare) < maxSpare {
+		w.spare = append(w.spare, l)
+	}
 }
 
 // Take starts a record; ok is false when there is none that may be started now.
@@ -113,7 +144,7 @@ func (w *Work[T]) Take() (job Job[T], ok bool) {
 		return job, false
 	}
 	l := heap.Pop(&w.ready).(*lane)
-	seq := l.seqs[0]
+	seq := *l.seqs.at(0)
 	t := w.task(seq)
 	t.state = running
 	w.running++
@@ -123,10 +154,10 @@ func (w *Work[T]) Take() (job Job[T], ok bool) {
 
 // task is the task of that sequence, nil if it is over or was dropped.
 func (w *Work[T]) task(seq uint64) *task[T] {
-	if seq < w.first || seq-w.first >= uint64(len(w.tasks)) {
+	if seq < w.first || seq-w.first >= uint64(w.tasks.len()) {
 		return nil
 	}
-	return &w.tasks[seq-w.first]
+	return w.tasks.at(int(seq - w.first))
 }
 
 // Finish ends a running record well; moved tells whether the frontier went on.
@@ -138,18 +169,18 @@ func (w *Work[T]) Finish(seq uint64) (moved bool) {
 	t.state = finished
 	w.running--
 	l := t.lane
-	if l.seqs = l.seqs[1:]; len(l.seqs) > 0 {
+	if l.seqs.drop(1); l.seqs.len() > 0 {
 		heap.Push(&w.ready, l)
-	} else if l.named {
-		delete(w.lanes, l.key)
+	} else {
+		w.free(l)
 	}
 	n := 0
-	for n < len(w.tasks) && w.tasks[n].state == finished {
-		w.frontier = w.tasks[n].next
-		n++
+	for ; n < w.tasks.len() && w.tasks.at(n).state == finished; n++ {
+		w.frontier = w.tasks.at(n).next
+		w.bytes -= w.tasks.at(n).size
 	}
-	clear(w.tasks[:n]) // the records' bytes are free
-	w.tasks, w.first = w.tasks[n:], w.first+uint64(n)
+	w.tasks.drop(n)
+	w.first += uint64(n)
 	return n > 0
 }
 
@@ -175,28 +206,27 @@ func (w *Work[T]) Again(seq uint64) {
 // cover all finished work, so that none of it is done again elsewhere.
 func (w *Work[T]) Drain() {
 	keep := int(max(w.started, w.first) - w.first)
-	for i := len(w.tasks) - 1; i >= keep; i-- {
-		l := w.tasks[i].lane
-		if l.seqs = l.seqs[:len(l.seqs)-1]; len(l.seqs) == 0 && l.named {
-			delete(w.lanes, l.key)
-		}
+	for i := w.tasks.len() - 1; i >= keep; i-- {
+		t := w.tasks.at(i)
+		w.bytes -= t.size
+		t.lane.seqs.cut(t.lane.seqs.len() - 1)
 	}
-	clear(w.tasks[keep:])
-	w.tasks = w.tasks[:keep]
-	w.ready = slices.DeleteFunc(w.ready, func(l *lane) bool { return len(l.seqs) == 0 })
+	w.tasks.cut(min(keep, w.tasks.len()))
+	w.ready = slices.DeleteFunc(w.ready, func(l *lane) bool { return l.seqs.len() == 0 })
+	maps.DeleteFunc(w.lanes, func(_ uint32, l *lane) bool { return l.seqs.len() == 0 })
 	heap.Init(&w.ready)
 }
 
 // Restart forgets everything, because the reader was sent elsewhere; what runs still is not counted when it ends. The
 // frontier is unknown (-1) until a record from there is finished.
 func (w *Work[T]) Restart() {
-	*w = Work[T]{serial: w.serial, first: w.first + uint64(len(w.tasks)), started: w.started, lanes: map[uint32]*lane{}, frontier: Position{-1, -1}}
+	*w = Work[T]{serial: w.serial, first: w.first + uint64(w.tasks.len()), started: w.started, lanes: map[uint32]*lane{}, frontier: Position{-1, -1}}
 }
 
 // Pass moves the frontier over what is not for the application, such as markers of transactions, if everything in front
 // of it is finished.
 func (w *Work[T]) Pass(to Position) {
-	if len(w.tasks) == 0 && to.Offset > w.frontier.Offset {
+	if w.tasks.len() == 0 && to.Offset > w.frontier.Offset {
 		w.frontier = to
 	}
 }
@@ -205,7 +235,10 @@ func (w *Work[T]) Pass(to Position) {
 func (w *Work[T]) Frontier() Position { return w.frontier }
 
 // Len is how many records are offered and not yet behind the frontier.
-func (w *Work[T]) Len() int { return len(w.tasks) }
+func (w *Work[T]) Len() int { return w.tasks.len() }
+
+// Bytes is how large they are together.
+func (w *Work[T]) Bytes() int { return w.bytes }
 
 // Running is how many are being processed.
 func (w *Work[T]) Running() int { return w.running }

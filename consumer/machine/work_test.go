@@ -42,7 +42,7 @@ func workScript(t *testing.T, serial bool, script string) {
 				if k == "-" {
 					key = nil
 				}
-				w.Offer(key, next, Position{next + 1, 3})
+				w.Offer(key, next, 10, Position{next + 1, 3})
 				next++
 			}
 		case "take":
@@ -216,7 +216,7 @@ func TestRandomWork(t *testing.T) {
 			case 0:
 				if !drained {
 					key := fmt.Sprint(rnd.IntN(5))
-					w.Offer([]byte(key), len(all), Position{int64(len(all) + 1), 0})
+					w.Offer([]byte(key), len(all), 10, Position{int64(len(all) + 1), 0})
 					all = append(all, rec{key: key})
 				}
 			case 1, 2:
@@ -252,6 +252,7 @@ func TestRandomWork(t *testing.T) {
 			}
 			require.EqualValues(t, n, w.Frontier().Offset, "seed %d", seed)
 			require.Equal(t, len(running), w.Running(), "seed %d", seed)
+			require.Equal(t, 10*w.Len(), w.Bytes(), "seed %d", seed)
 		}
 		for range 200 {
 			step(rnd.IntN(7))
@@ -280,7 +281,7 @@ func BenchmarkWork(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := range b.N {
-		w.Offer(keys[i%64], Position{}, Position{int64(i + 1), 0})
+		w.Offer(keys[i%64], Position{}, 10, Position{int64(i + 1), 0})
 		if job, ok := w.Take(); ok {
 			w.Finish(job.Seq)
 		}

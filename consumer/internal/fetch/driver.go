@@ -292,6 +292,18 @@ func (d *Driver) Report(err error, final bool) {
 	signal(d.ready)
 }
 
+// Tell has Options.Notice told, in order with what the machine has to tell.
+func (d *Driver) Tell(n machine.Notice) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return
+	}
+	d.todo.Notices = append(d.todo.Notices, n)
+	d.mu.Unlock()
+	signal(d.wake)
+}
+
 // report takes the next of those errors; what is not final comes first.
 func (d *Driver) report() (err error, final bool) {
 	d.mu.Lock()
