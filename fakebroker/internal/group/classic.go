@@ -1,10 +1,13 @@
 package group
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/hash"
 )
 
 // State is the state of a group, in Kafka's words.
@@ -188,8 +191,8 @@ func (c *classicGroup) all(name string) bool {
 	return true
 }
 
-// choose lets each member vote for the first of its protocols that all support. Of equally many votes the name that comes
-// first in the alphabet wins.
+// choose lets each member vote for the first of its protocols that all support. Of equally many votes the name wins that
+// comes first in a hash table of Java's, so that a group settles on the same protocol as with Apache Kafka.
 func (c *classicGroup) choose() string {
 	votes := make(map[string]int)
 	for _, m := range c.members {
@@ -202,11 +205,21 @@ func (c *classicGroup) choose() string {
 	}
 	best, most := "", 0
 	for name, n := range votes {
-		if n > most || n == most && name < best {
+		if n > most || n == most && javaBefore(name, best) {
 			best, most = name, n
 		}
 	}
 	return best
+}
+
+// javaBefore orders strings as a java.util.HashMap of the initial size, 16, iterates over them; names in the same bucket go
+// by the alphabet, where Java's go by age.
+func javaBefore(a, b string) bool {
+	bucket := func(s string) uint32 {
+		h := uint32(hash.JavaString(s))
+		return (h ^ h>>16) & 15
+	}
+	return cmp.Or(cmp.Compare(bucket(a), bucket(b)), strings.Compare(a, b)) < 0
 }
 
 // metadata is what the member says for a protocol, nil if it does not support it.

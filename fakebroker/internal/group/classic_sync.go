@@ -14,10 +14,10 @@ import (
 func (m *Machine) sync(now time.Time, r coordinator.Request, req *message.SyncGroupRequest, out *coordinator.Result) {
 	g := m.groups[req.GroupId]
 	switch {
-	case req.GroupId == "":
-		refuseSync(r.Ticket, errcode.InvalidGroupId, out)
 	case r.Version >= 5 && (req.ProtocolType == nil || req.ProtocolName == nil):
 		refuseSync(r.Ticket, errcode.InconsistentGroupProtocol, out)
+	case req.GroupId == "":
+		refuseSync(r.Ticket, errcode.InvalidGroupId, out)
 	case g != nil && g.consumer != nil:
 		m.syncConsumer(now, g, r, req, out)
 	case g == nil:

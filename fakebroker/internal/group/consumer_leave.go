@@ -15,8 +15,11 @@ import (
 // it has stays its own until its session ends.
 func (m *Machine) leaveByHeartbeat(now time.Time, r coordinator.Request, req *message.ConsumerGroupHeartbeatRequest, out *coordinator.Result) *refusal {
 	g := m.groups[req.GroupId]
-	if g == nil || g.consumer == nil {
-		return refuse(errcode.GroupIdNotFound, "Consumer group %s not found.", req.GroupId)
+	switch {
+	case g == nil:
+		return refuse(errcode.GroupIdNotFound, "Group %s not found.", req.GroupId)
+	case g.consumer == nil:
+		return refuse(errcode.GroupIdNotFound, "Group %s is not a consumer group.", req.GroupId)
 	}
 	c := g.consumer
 	x := c.members[req.MemberId]

@@ -21,11 +21,11 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 	}
 	switch {
 	case !m.set.migrationUp:
-		return nil, refuse(errcode.GroupIdNotFound, "Group %s is not a consumer group.", g.id)
+		return nil, cannotUpgrade(g.id, "online upgrade is disabled")
 	case c.protocolType != consumerProtocol:
-		return nil, refuse(errcode.GroupIdNotFound, "Group %s is not a consumer group: its protocol type is %s.", g.id, c.protocolType)
+		return nil, cannotUpgrade(g.id, "the group does not use the consumer embedded protocol")
 	case len(c.members) > m.set.consumerMaxSize:
-		return nil, refuse(errcode.GroupIdNotFound, "Group %s has %d members, group.consumer.max.size is %d.", g.id, len(c.members), m.set.consumerMaxSize)
+		return nil, cannotUpgrade(g.id, "the group size exceeds the consumer group maximum size")
 	}
 	var records coordinator.Result
 	records.Tombstone(&logrecord.GroupMetadataKey{Group: g.id})
@@ -33,7 +33,7 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 	for i, x := range c.members {
 		member, ok := m.convertMember(c, x)
 		if !ok {
-			return nil, refuse(errcode.GroupIdNotFound, "Group %s cannot become a consumer group: the subscription of member %s is not a consumer's.", g.id, x.id)
+			return nil, cannotUpgrade(g.id, "the embedded consumer protocol is malformed")
 		}
 		members[i] = member
 		recordMember(g.id, member, &records)
@@ -64,6 +64,10 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 	return converted, nil
 }
 
+func cannotUpgrade(group, why string) *refusal {
+	return refuse(errcode.GroupIdNotFound, "Cannot upgrade classic group %s to consumer group because %s.", group, why)
+}
+
 func (m *Machine) convertMember(c *classicGroup, x *classicMember) (*consumerMember, bool) {
 	name := c.protocol
 	if x.metadata(name) == nil && len(x.protocols) > 0 {
@@ -85,9 +89,12 @@ func (m *Machine) convertMember(c *classicGroup, x *classicMember) (*consumerMem
 		}
 		member.classic.SupportedProtocols = append(member.classic.SupportedProtocols, converted)
 	}
+	if len(x.assignment) == 0 {
+		return member, true // none yet: it takes part in the next target
+	}
 	a, ok := parseAssignment(x.assignment)
 	if !ok {
-		return member, true // none yet: it takes part in the next target
+		return nil, false
 	}
 	for i := range a.AssignedPartitions {
 		if t := m.env.Image.Topic(a.AssignedPartitions[i].Topic); t != nil {

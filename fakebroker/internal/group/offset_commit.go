@@ -39,7 +39,7 @@ func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *messa
 		case len(answer.Partitions) > 0:
 			answer.Partitions = append(bad, answer.Partitions...)
 			taken = append(taken, answer)
-		default:
+		case len(bad) > 0: // a topic without partitions is not in the answer
 			answer.Partitions = bad
 			refused = append(refused, answer)
 		}

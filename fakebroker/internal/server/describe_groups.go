@@ -20,7 +20,9 @@ func handleDescribeGroups(b *Broker, r *Request) {
 				d.ErrorCode = int16(code)
 			} else {
 				*d = response.(message.DescribeGroupsResponseDescribedGroup)
-				d.AuthorizedOperations = operations(req.IncludeAuthorizedOperations, groupOperations)
+				if d.ErrorCode == 0 {
+					d.AuthorizedOperations = operations(req.IncludeAuthorizedOperations, groupOperations)
+				}
 			}
 			done()
 		})

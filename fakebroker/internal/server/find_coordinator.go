@@ -29,7 +29,7 @@ func handleFindCoordinator(b *Broker, r *Request) {
 	}
 	known := kind == groupKey || kind == transactionKey || kind == shareKey && r.Version >= 6
 	if !known {
-		r.Respond(coordinatorsFound(r, keys, func(string) message.Coordinator { return noCoordinator(errcode.InvalidRequest, unknownKeyType) }))
+		r.Respond(coordinatorsFound(r, keys, func(string) message.Coordinator { return noCoordinator(errcode.InvalidRequest, invalidRequestText) }))
 		return
 	}
 	answer := func() {
@@ -41,8 +41,6 @@ func handleFindCoordinator(b *Broker, r *Request) {
 	}
 	answer()
 }
-
-const unknownKeyType = "The type of the coordinator key is none that this version of the request has."
 
 // coordinatorsFound puts what find says about each key into the form of the request's version.
 func coordinatorsFound(r *Request, keys []string, find func(key string) message.Coordinator) *message.FindCoordinatorResponse {
@@ -57,7 +55,10 @@ func coordinatorsFound(r *Request, keys []string, find func(key string) message.
 		return resp
 	}
 	c := find(keys[0])
-	text := errcode.Code(c.ErrorCode).Name()
+	text := *c.ErrorMessage
+	if text == "" { // as Apache Kafka has it for NONE, too
+		text = errcode.Code(c.ErrorCode).Name()
+	}
 	resp.ErrorCode, resp.ErrorMessage, resp.NodeId, resp.Host, resp.Port = c.ErrorCode, &text, c.NodeId, c.Host, c.Port
 	return resp
 }
