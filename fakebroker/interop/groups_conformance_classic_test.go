@@ -211,5 +211,7 @@ func leavingForOthers(g *groupTalk) {
 // rebalancing waits, by heartbeats without a line, until a member would hear of a rebalance.
 func (g *groupTalk) rebalancing(group, member string, generation int32) {
 	g.t.Helper()
-	g.until(func() bool { return g.quiet(3, beat(group, member, generation)).(*message.HeartbeatResponse).ErrorCode == 27 })
+	g.until(func() bool {
+		return g.quiet(3, beat(group, member, generation)).(*message.HeartbeatResponse).ErrorCode == 27
+	})
 }

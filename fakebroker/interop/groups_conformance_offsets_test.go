@@ -91,7 +91,9 @@ func offsetsInVersions(g *groupTalk) {
 		req := g.fetching(w, "cf-offsets-2", "cf-offsets", 0)
 		req.Groups = append(req.Groups, g.fetching(w, "cf-offsets-3", "").Groups[0], g.fetching(w, "cf-nowhere", "cf-offsets", 0).Groups[0])
 		g.ask("three groups", w, req)
-		g.ask("no groups", w, &message.OffsetFetchRequest{Groups: []message.OffsetFetchRequestGroup{}})
+		req = message.NewOffsetFetchRequest()
+		req.Groups = []message.OffsetFetchRequestGroup{}
+		g.ask("no groups", w, req)
 	}
 }
 
@@ -201,7 +203,7 @@ func deletingOffsets(g *groupTalk) {
 }
 
 func listingGroups(g *groupTalk) {
-	g.create("cf-groups", 2)
+	g.known("cf-groups", 2)
 	id, _ := g.joined("cf-list-stable", "range")
 	other, _ := g.joined("cf-list-empty", "range")
 	g.quiet(5, leaving(5, "cf-list-empty", other))
@@ -259,7 +261,7 @@ func listingGroups(g *groupTalk) {
 }
 
 func deletingGroups(g *groupTalk) {
-	g.create("cf-groups", 2)
+	g.known("cf-groups", 2)
 	for _, v := range versions(wire.KeyDeleteGroups) {
 		name := func(kind string) string { return fmt.Sprint("cf-delete-", kind, "-", v) }
 		id, _ := g.joined(name("stable"), "range")

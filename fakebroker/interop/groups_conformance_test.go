@@ -62,13 +62,21 @@ func TestGroupConformance(t *testing.T) {
 	}
 }
 
-// awaitCoordinator waits for the topic of the groups, for which Apache Kafka lets clients wait.
+// awaitCoordinator waits for the topic of the groups and until all its partitions are loaded, for which Apache Kafka lets
+// clients wait: a stranger is then told that it is one.
 func awaitCoordinator(t testing.TB, c *conversation) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		find := c.quiet(3, &message.FindCoordinatorRequest{CoordinatorKey: "cf-any"}).(*message.FindCoordinatorResponse)
-		list := c.quiet(5, message.NewListGroupsRequest()).(*message.ListGroupsResponse)
-		return find.ErrorCode == 0 && list.ErrorCode == 0
+		if c.quiet(3, &message.FindCoordinatorRequest{CoordinatorKey: "cf-any"}).(*message.FindCoordinatorResponse).ErrorCode != 0 {
+			return false
+		}
+		for i := range 40 { // names enough to meet every partition
+			code := c.quiet(4, beat(fmt.Sprint("cf-any-", i), "cf-stranger", 1)).(*message.HeartbeatResponse).ErrorCode
+			if errcode.Code(code) != errcode.UnknownMemberId {
+				return false
+			}
+		}
+		return true
 	}, 20*time.Second, 20*time.Millisecond)
 }
 
@@ -123,20 +131,31 @@ func (g *groupTalk) take(label string, version int16, req message.Request, resp 
 	g.note(label, version, req, memberIDs.ReplaceAllStringFunc(s, func(id string) string { return cmp.Or(g.ids[id], id) }))
 }
 
-// memberIDs are ids that a coordinator may have made: the client's id and a UUID, or, with ConsumerGroupHeartbeat v0, Kafka's
+// memberIDs are ids that a coordinator may have made: the client's id or the instance's and a UUID, or, with ConsumerGroupHeartbeat v0, Kafka's
 // own writing of one. The scenarios' own ids look different.
-var memberIDs = regexp.MustCompile(`conformance-[0-9a-f-]{36}|[A-Za-z0-9_-]{22}`)
+var memberIDs = regexp.MustCompile(`(conformance|one)-[0-9a-f-]{36}|[A-Za-z0-9_-]{22}`)
 
 func (g *groupTalk) learn(resp message.Response) {
-	id := ""
+	var list []string
 	switch r := resp.(type) {
 	case *message.JoinGroupResponse:
-		id = r.MemberId
+		list = append(list, r.MemberId)
+		for _, m := range r.Members { // one of them may still wait for the answer that tells it its id
+			list = append(list, m.MemberId)
+		}
 	case *message.ConsumerGroupHeartbeatResponse:
-		id = deref(r.MemberId)
+		list = append(list, deref(r.MemberId))
+	case *message.DescribeGroupsResponse:
+		for _, d := range r.Groups {
+			for _, m := range d.Members {
+				list = append(list, m.MemberId)
+			}
+		}
 	}
-	if memberIDs.FindString(id) == id && id != "" && g.ids[id] == "" {
-		g.ids[id] = fmt.Sprint("MEMBER", len(g.ids)+1)
+	for _, id := range list {
+		if id != "" && memberIDs.FindString(id) == id && g.ids[id] == "" {
+			g.ids[id] = fmt.Sprint("MEMBER", len(g.ids)+1)
+		}
 	}
 }
 
@@ -168,6 +187,9 @@ func (g *groupTalk) order(resp message.Response) {
 		slices.SortFunc(r.Results, func(x, y message.DeletableGroupResult) int { return strings.Compare(x.GroupId, y.GroupId) })
 	case *message.OffsetFetchResponse:
 		slices.SortFunc(r.Groups, func(x, y message.OffsetFetchResponseGroup) int { return strings.Compare(x.GroupId, y.GroupId) })
+		for _, of := range r.Groups { // all that a group has
+			slices.SortFunc(of.Topics, func(x, y message.OffsetFetchResponseTopics) int { return strings.Compare(x.Name, y.Name) })
+		}
 	}
 }
 
@@ -234,7 +256,11 @@ func findingCoordinators(g *groupTalk) {
 	for _, v := range versions(wire.KeyFindCoordinator) {
 		for _, key := range []string{"cf-found", ""} {
 			req := message.NewFindCoordinatorRequest()
-			req.CoordinatorKey, req.CoordinatorKeys = key, []string{key, "cf-other"}
+			if v < 4 {
+				req.CoordinatorKey = key
+			} else {
+				req.CoordinatorKeys = []string{key, "cf-other"}
+			}
 			g.ask("group "+key, v, req)
 			if v >= 1 {
 				req.KeyType = 9
