@@ -1,0 +1,78 @@
+package groupmember_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/fakebroker"
+	"github.com/ottla-kafka/ottla/groupmember"
+	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
+)
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	fakebroker.CheckLeaks(t)
+	k := fakebroker.Start(t, fakebroker.Topic("orders", 4), fakebroker.Config("group.initial.rebalance.delay.ms", "0"))
+	cl, err := client.New(client.Cluster(k))
+	require.NoError(t, err)
+	for _, way := range ways {
+		opts := append([]groupmember.Option{groupmember.Group("g"), groupmember.Topics("orders")}, way...)
+		m, err := groupmember.Join(t.Context(), cl, opts...)
+		require.NoError(t, err)
+		require.NoError(t, m.Leave(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = groupmember.Join(ctx, cl, opts...)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.NoError(t, cl.Close(t.Context()))
+}
+
+// TestEndOfContextIsObeyedEverywhere ends ctx a little later each time, so that it meets every step on the way.
+func TestEndOfContextIsObeyedEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{}
+		peer := wiretest.NewCluster(1, func(r *wiretest.Request) message.Response {
+			time.Sleep(5 * time.Millisecond)
+			return s.answer(r)
+		})
+		peer.SetTopic("a", 1, 1, 1)
+		stop := errors.New("enough")
+		done := 0
+		for d := time.Duration(0); done < 3; d += 2 * time.Millisecond {
+			cl, err := client.New(client.Cluster(peer), client.Jitter(1))
+			require.NoError(t, err)
+			within := func(f func(ctx context.Context) error) error {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), d, stop)
+				defer cancel()
+				began := time.Now()
+				err := f(ctx)
+				require.LessOrEqual(t, time.Since(began), d, "%v", err)
+				return err
+			}
+			var m *groupmember.Member
+			err = within(func(ctx context.Context) (err error) {
+				m, err = groupmember.Join(ctx, cl, groupmember.Group("g"), groupmember.Topics("a"), groupmember.WithProtocol(groupmember.Classic))
+				return err
+			})
+			if err != nil {
+				require.ErrorIs(t, err, stop)
+			} else {
+				committed := within(func(ctx context.Context) error { return m.Commit(ctx, at(1)) })
+				closed := within(m.Close)
+				if committed == nil && closed == nil {
+					done++
+				}
+				require.Equal(t, groupmember.Ended, m.State())
+			}
+			require.NoError(t, cl.Close(t.Context()))
+		}
+		peer.Close()
+	})
+}
