@@ -183,3 +183,17 @@ func BenchmarkHeartbeats(b *testing.B) {
 		call[*message.ConsumerGroupHeartbeatResponse](c, 1, consumerBeat("g", "A", 2))
 	}
 }
+
+func TestClosingDoesNotWaitForAJoinPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t)
+		c := connect(t, k)
+		findCoordinator(c, "g")
+		id := call[*message.JoinGroupResponse](c, 5, classicJoin("g", "")).MemberId
+		c.send(5, classicJoin("g", id))
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, k.Close(t.Context()))
+		require.Less(t, time.Since(began), time.Second)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,24 +265,24 @@ func TestTimersAndTheEndAnswerEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRuntime(t, newMemory())
 		r.Elect(0, 1)
-		var woken, dropped, closed *Reply
-		take := func(into **Reply) func(any, errcode.Code) {
-			return func(response any, code errcode.Code) { *into = &Reply{Response: response, Code: code} }
+		var woken, dropped, closed atomic.Pointer[Reply]
+		take := func(into *atomic.Pointer[Reply]) func(any, errcode.Code) {
+			return func(response any, code errcode.Code) { into.Store(&Reply{Response: response, Code: code}) }
 		}
 		r.Submit(0, Request{Body: wait{}}, take(&woken))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
-		require.Nil(t, woken)
+		require.Nil(t, woken.Load())
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		require.Equal(t, "woken", woken.Response)
+		require.Equal(t, "woken", woken.Load().Response)
 		r.Submit(0, Request{Body: wait{}}, take(&dropped))
 		r.Elect(0, 2)
 		synctest.Wait()
-		require.Equal(t, errcode.NotCoordinator, dropped.Code)
+		require.Equal(t, errcode.NotCoordinator, dropped.Load().Code)
 		r.Submit(0, Request{Body: wait{}}, take(&closed))
 		r.Close()
-		require.Equal(t, errcode.CoordinatorNotAvailable, closed.Code)
+		require.Equal(t, errcode.CoordinatorNotAvailable, closed.Load().Code)
 		require.Equal(t, errcode.CoordinatorNotAvailable, ask(r, 0, "a").Code)
 	})
 }
