@@ -51,15 +51,18 @@ func (p *Process) Kill(atThatMoment func()) {
 	clear(p.open)
 }
 
-// do makes one call, unless the process is dead.
-func (p *Process) do(op, name string, call func() error) error {
+// enter lets one call begin, unless the process is dead; leave ends it. No
+// closures: Append is on the way of every produced batch.
+func (p *Process) enter(op, name string) error {
 	p.gate.RLock()
-	defer p.gate.RUnlock()
 	if p.killed {
+		p.gate.RUnlock()
 		return fmt.Errorf("%s %s: %w", op, name, ErrKilled)
 	}
-	return call()
+	return nil
 }
+
+func (p *Process) leave() { p.gate.RUnlock() }
 
 // handle is something the process holds open: a file or a lock.
 type handle struct {
@@ -89,70 +92,92 @@ func (h *handle) Close() error {
 }
 
 // Open implements FS.
-func (p *Process) Open(name string, flag Flag) (file File, err error) {
-	err = p.do("open", name, func() error {
-		f, err := p.under.Open(name, flag)
-		if err == nil {
-			file = &processFile{File: f, held: p.hold(f), name: name}
-		}
-		return err
-	})
-	return file, err
+func (p *Process) Open(name string, flag Flag) (File, error) {
+	if err := p.enter("open", name); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	f, err := p.under.Open(name, flag)
+	if err != nil {
+		return nil, err
+	}
+	return &processFile{File: f, held: p.hold(f), name: name}, nil
 }
 
 // Lock implements FS.
-func (p *Process) Lock(name string) (lock io.Closer, err error) {
-	err = p.do("lock", name, func() error {
-		l, err := p.under.Lock(name)
-		if err == nil {
-			lock = p.hold(l)
-		}
-		return err
-	})
-	return lock, err
+func (p *Process) Lock(name string) (io.Closer, error) {
+	if err := p.enter("lock", name); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	l, err := p.under.Lock(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.hold(l), nil
 }
 
 // List implements FS.
-func (p *Process) List(dir string) (entries []Info, err error) {
-	err = p.do("list", dir, func() error {
-		entries, err = p.under.List(dir)
-		return err
-	})
-	return entries, err
+func (p *Process) List(dir string) ([]Info, error) {
+	if err := p.enter("list", dir); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	return p.under.List(dir)
 }
 
 // Stat implements FS.
-func (p *Process) Stat(name string) (info Info, err error) {
-	err = p.do("stat", name, func() error {
-		info, err = p.under.Stat(name)
-		return err
-	})
-	return info, err
+func (p *Process) Stat(name string) (Info, error) {
+	if err := p.enter("stat", name); err != nil {
+		return Info{}, err
+	}
+	defer p.leave()
+	return p.under.Stat(name)
 }
 
 // Rename implements FS.
 func (p *Process) Rename(oldName, newName string) error {
-	return p.do("rename", oldName, func() error { return p.under.Rename(oldName, newName) })
+	if err := p.enter("rename", oldName); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.under.Rename(oldName, newName)
 }
 
 // Remove implements FS.
 func (p *Process) Remove(name string) error {
-	return p.do("remove", name, func() error { return p.under.Remove(name) })
+	if err := p.enter("remove", name); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.under.Remove(name)
 }
 
 // RemoveAll implements FS.
 func (p *Process) RemoveAll(name string) error {
-	return p.do("remove", name, func() error { return p.under.RemoveAll(name) })
+	if err := p.enter("remove", name); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.under.RemoveAll(name)
 }
 
 // MkdirAll implements FS.
 func (p *Process) MkdirAll(dir string) error {
-	return p.do("mkdir", dir, func() error { return p.under.MkdirAll(dir) })
+	if err := p.enter("mkdir", dir); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.under.MkdirAll(dir)
 }
 
 // SyncDir implements FS.
 func (p *Process) SyncDir(dir string) error {
-	return p.do("sync", dir, func() error { return p.under.SyncDir(dir) })
+	if err := p.enter("sync", dir); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.under.SyncDir(dir)
 }
 
 // processFile writes through the process. Reads, and the zero-copy ways, do
@@ -165,32 +190,44 @@ type processFile struct {
 
 func (f *processFile) passThrough() File { return f.File }
 
-func (f *processFile) write(op string, call func() (int, error)) (n int, err error) {
-	err = f.held.process.do(op, f.name, func() error {
-		n, err = call()
-		return err
-	})
-	return n, err
-}
-
 // Append implements File.
 func (f *processFile) Append(b []byte) (int, error) {
-	return f.write("append", func() (int, error) { return f.File.Append(b) })
+	p := f.held.process
+	if err := p.enter("append", f.name); err != nil {
+		return 0, err
+	}
+	defer p.leave()
+	return f.File.Append(b)
 }
 
 // WriteAt implements File.
 func (f *processFile) WriteAt(b []byte, off int64) (int, error) {
-	return f.write("write", func() (int, error) { return f.File.WriteAt(b, off) })
+	p := f.held.process
+	if err := p.enter("write", f.name); err != nil {
+		return 0, err
+	}
+	defer p.leave()
+	return f.File.WriteAt(b, off)
 }
 
 // Truncate implements File.
 func (f *processFile) Truncate(size int64) error {
-	return f.held.process.do("truncate", f.name, func() error { return f.File.Truncate(size) })
+	p := f.held.process
+	if err := p.enter("truncate", f.name); err != nil {
+		return err
+	}
+	defer p.leave()
+	return f.File.Truncate(size)
 }
 
 // Sync implements File.
 func (f *processFile) Sync() error {
-	return f.held.process.do("sync", f.name, f.File.Sync)
+	p := f.held.process
+	if err := p.enter("sync", f.name); err != nil {
+		return err
+	}
+	defer p.leave()
+	return f.File.Sync()
 }
 
 // Close implements File.
