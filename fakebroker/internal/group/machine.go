@@ -8,6 +8,7 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/logrecord"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -170,8 +171,24 @@ func (m *Machine) Tick(now time.Time, out *coordinator.Result) {
 		m.classicTimer(now, g, key, out)
 	case g.consumer != nil:
 		m.consumerTimer(now, g, key, out)
+		m.insist(key, out)
 	}
 	m.changed(key.group, out)
+}
+
+// retryTimer is when a timer fires again whose records the log refused, as in Apache Kafka.
+const retryTimer = 500 * time.Millisecond
+
+// insist keeps a timer from being forgotten: what it is for is not done before it is in the log.
+func (m *Machine) insist(key timerKey, out *coordinator.Result) {
+	if len(out.Records) == 0 {
+		return
+	}
+	out.Failed = append(out.Failed, func(now time.Time, _ errcode.Code, _ *coordinator.Result) {
+		if !m.timers.running(key) {
+			m.timers.set(key, now.Add(retryTimer))
+		}
+	})
 }
 
 // follow takes a new environment. Groups notice changed topics themselves: consumer groups here, classic ones when their
