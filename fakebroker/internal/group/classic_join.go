@@ -181,7 +181,7 @@ func (m *Machine) updateMember(now time.Time, g *group, member *classicMember, r
 	member.protocols = protocols
 	member.rebalanceMs, member.sessionMs = rebalanceMs(r.Version, req), req.SessionTimeoutMs
 	if member.joining != coordinator.NoTicket { // only the newest request of a member is answered
-		m.refuseJoin(member.joining, member.id, errcode.UnknownMemberId, out)
+		m.refuseJoin(member.joining, member.id, errcode.RebalanceInProgress, out)
 	}
 	member.joining = r.Ticket
 	m.heardOf(now, g, member)

@@ -76,8 +76,9 @@ func (m *Machine) endJoin(now time.Time, g *group, out *coordinator.Result) {
 		}
 	}
 	if len(c.members) > 0 && !c.electJoined() {
-		// Only static members are left, and none has come: until one does, or its session ends.
-		m.timers.set(timerKey{kind: joinTimer, group: g.id}, now.Add(time.Duration(c.rebalanceMs())*time.Millisecond))
+		// Only static members are left, and none has come: until one does, or its session ends. A client may have said 0.
+		wait := max(time.Duration(c.rebalanceMs())*time.Millisecond, time.Second)
+		m.timers.set(timerKey{kind: joinTimer, group: g.id}, now.Add(wait))
 		return
 	}
 	c.generation++

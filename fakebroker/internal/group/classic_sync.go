@@ -38,7 +38,7 @@ func (m *Machine) syncClassic(now time.Time, g *group, r coordinator.Request, re
 	case PreparingRebalance:
 		refuseSync(r.Ticket, errcode.RebalanceInProgress, out)
 	case CompletingRebalance:
-		refuseSync(member.syncing, errcode.UnknownMemberId, out) // only the newest request of a member is answered
+		refuseSync(member.syncing, errcode.RebalanceInProgress, out) // only the newest request of a member is answered
 		member.syncing = r.Ticket
 		m.synced(g, member.id)
 		if c.leader == member.id {

@@ -109,6 +109,9 @@ func (c *consumerGroup) replayMember(id string, v *logrecord.ConsumerGroupMember
 	x.topics = sortedStrings(v.SubscribedTopicNames)
 	x.regex = deref(v.SubscribedTopicRegex)
 	x.rebalanceMs, x.assignor, x.classic = v.RebalanceTimeoutMs, v.ServerAssignor, v.ClassicMemberMetadata
+	if x.classic != nil && len(x.classic.SupportedProtocols) == 0 {
+		x.classic = nil // the field's default, in records of a time before it existed
+	}
 	c.members[id] = x
 	if x.instance != nil {
 		c.static[*x.instance] = id

@@ -240,3 +240,25 @@ func TestOrderOfMembersIsNoMatter(t *testing.T) {
 		require.Len(t, v.Members, 20, fmt.Sprint(round))
 	}
 }
+
+func TestAnExpiryThatIsNotWrittenIsTriedAgain(t *testing.T) {
+	b := newBench(t, nil)
+	b.beat(joinConsumerRequest("g", "A", "orders"))
+	b.refuse = errcode.CoordinatorNotAvailable
+	b.pass(45100 * time.Millisecond)
+	require.Len(t, b.view("g").Members, 1)
+	b.pass(time.Second)
+	require.Empty(t, b.view("g").Members)
+}
+
+func TestARebalanceTimeoutOfZeroDoesNotSpin(t *testing.T) {
+	b := newBench(t, map[string]string{"group.initial.rebalance.delay.ms": "0"})
+	instance := "instance"
+	join := joinRequest("g", "", "orders")
+	join.GroupInstanceId, join.RebalanceTimeoutMs = &instance, 0
+	r := now[*message.JoinGroupResponse](b, 9, join)
+	now[*message.SyncGroupResponse](b, 5, syncRequest("g", r.MemberId, 1))
+	b.ask(0, ForceRebalance{Group: "g"})
+	b.pass(30 * time.Second) // the static member never comes, and its session ends
+	require.Equal(t, Empty, b.view("g").State)
+}

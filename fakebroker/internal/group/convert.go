@@ -38,6 +38,7 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 		members[i] = member
 		recordMember(g.id, member, &records)
 	}
+	m.stillHeld(c, members)
 	recordEpoch(g.id, c.generation, 0, &records)
 	for _, x := range members {
 		recordTarget(g.id, x.id, x.owns(), &records)
@@ -57,6 +58,7 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 	records.Written = append(records.Written, func(now time.Time, _ *coordinator.Result) {
 		for _, x := range members {
 			m.timers.set(timerKey{sessionTimer, g.id, x.id}, now.Add(m.session(g.id, x)))
+			m.watchRevocation(now, g, x)
 		}
 		g.history.add(Event{Cause: Converted, Reason: "to a consumer group"}.at(now, c.generation))
 	})
@@ -104,6 +106,38 @@ func (m *Machine) convertMember(c *classicGroup, x *classicMember) (*consumerMem
 		}
 	}
 	return member, true
+}
+
+// stillHeld finds what cooperative members have to give up after the last rebalance and may still hold: what they said they
+// had when they joined it, and nobody was given. Nobody else may have that before they have joined again without it. Apache
+// Kafka takes it for free.
+func (m *Machine) stillHeld(c *classicGroup, members []*consumerMember) {
+	taken := make(parts)
+	for _, x := range members {
+		for topic, partitions := range x.assigned {
+			for p, since := range partitions {
+				taken.put(topic, p, since)
+			}
+		}
+	}
+	for i, x := range members {
+		s, ok := parseSubscription(c.members[i].metadata(x.classic.SupportedProtocols[0].Name))
+		if !ok {
+			continue
+		}
+		for topic, partitions := range m.ownedByName(s) {
+			for p := range partitions {
+				if _, ok := taken[topic][p]; ok {
+					continue
+				}
+				if x.revoking == nil {
+					x.revoking, x.state = make(parts), memberUnrevoked
+				}
+				x.revoking.put(topic, p, x.epoch)
+				taken.put(topic, p, x.epoch)
+			}
+		}
+	}
 }
 
 func parseAssignment(b []byte) (*message.ConsumerProtocolAssignment, bool) {
