@@ -54,6 +54,12 @@ func (g *groupTalk) settle(group, member string, epoch, wanted int32) *message.C
 func (g *groupTalk) known(topic string, partitions int32) {
 	g.t.Helper()
 	g.create(topic, partitions)
+	g.seen(topic)
+}
+
+// seen waits for that with a topic that is there already.
+func (g *groupTalk) seen(topic string) {
+	g.t.Helper()
 	for i := 0; ; i++ {
 		group := fmt.Sprint("cf-look-", topic, "-", i)
 		resp := g.quiet(1, consuming(group, "cf-look", 0, topic)).(*message.ConsumerGroupHeartbeatResponse)
