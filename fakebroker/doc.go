@@ -32,9 +32,16 @@
 // connections, [Cluster.Restart] is a clean restart with the same addresses and data, [Cluster.Crash] a kill -9: what was
 // written is there after the Restart that follows, what was not acknowledged may or may not be.
 //
+// # Groups
+//
+// [Cluster.AwaitGroup] waits for a state, members, an offset or a cause in the history of a group; [Cluster.Group] shows
+// who has which partition, what is committed, and why the group has rebalanced. [Cluster.ForceRebalance],
+// [Cluster.FenceMember], [Cluster.ExpireSession] and [Cluster.ReloadCoordinator] make happen what otherwise takes time or
+// bad luck.
+//
 // # Limits of this version
 //
-// One node; groups, transactions, share groups, ACLs and quotas are not there yet, and ApiVersions does not list them.
+// One node; transactions, share groups, ACLs and quotas are not there yet, and ApiVersions does not list them.
 // num.network.threads and socket.listen.backlog.size are accepted and have no effect, and socket.*.buffer.bytes have one
 // only when they are configured (internal/network/doc.go says why). Limits that Apache Kafka leaves open hold here by default: max.connections 10,000, max.connections.per.ip
 // 1,000 (this machine excepted), queued.max.request.bytes 256 MiB.

@@ -147,3 +147,30 @@ func ExampleCluster_ReloadCoordinator() {
 	// <nil>
 	// member-1 <nil>
 }
+
+// Checks are functions of a group; tests may write their own beside them.
+func ExampleGroupIs() {
+	g := &fakebroker.Group{State: "Stable"}
+	fmt.Println(fakebroker.GroupIs("Stable")(g), fakebroker.GroupIs("Empty")(g))
+	// Output: true false
+}
+
+func ExampleGroupHas() {
+	g := &fakebroker.Group{Members: make([]fakebroker.GroupMember, 2)}
+	fmt.Println(fakebroker.GroupHas(2)(g))
+	// Output: true
+}
+
+func ExampleGroupSaw() {
+	g := &fakebroker.Group{History: []fakebroker.GroupEvent{{Cause: fakebroker.MemberJoined}}}
+	fmt.Println(fakebroker.GroupSaw(fakebroker.MemberJoined)(g), fakebroker.GroupSaw(fakebroker.SessionTimeout)(g))
+	// Output: true false
+}
+
+func ExampleGroupCommitted() {
+	committed := fakebroker.GroupOffset{Offset: 100}
+	committed.Topic, committed.Partition = "orders", 2
+	g := &fakebroker.Group{Offsets: []fakebroker.GroupOffset{committed}}
+	fmt.Println(fakebroker.GroupCommitted("orders", 2, 100)(g), fakebroker.GroupCommitted("orders", 2, 101)(g))
+	// Output: true false
+}

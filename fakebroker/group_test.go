@@ -197,3 +197,27 @@ func TestClosingDoesNotWaitForAJoinPhase(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second)
 	})
 }
+
+func TestAGroupsOwnConfigsReachItsMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
+		c := connect(t, k)
+		findCoordinator(c, "g")
+		joined := call[*message.ConsumerGroupHeartbeatResponse](c, 1, consumerJoin("g", "A", "orders"))
+		require.Equal(t, int32(5000), joined.HeartbeatIntervalMs)
+		const groupResource = 32
+		altered := call[*message.IncrementalAlterConfigsResponse](c, 1, &message.IncrementalAlterConfigsRequest{Resources: []message.IncrementalAlterConfigsRequestAlterConfigsResource{{
+			ResourceType: groupResource, ResourceName: "g", Configs: []message.IncrementalAlterConfigsRequestAlterableConfig{
+				{Name: "consumer.heartbeat.interval.ms", Value: new("9000")}, {Name: "consumer.session.timeout.ms", Value: new("50000")}}}}})
+		require.Zero(t, altered.Responses[0].ErrorCode)
+		require.Equal(t, int32(9000), call[*message.ConsumerGroupHeartbeatResponse](c, 1, consumerBeat("g", "A", 2)).HeartbeatIntervalMs)
+		time.Sleep(49 * time.Second)
+		g, err := k.Group(t.Context(), "g")
+		require.NoError(t, err)
+		require.Len(t, g.Members, 1)
+		time.Sleep(2 * time.Second)
+		g, err = k.Group(t.Context(), "g")
+		require.NoError(t, err)
+		require.Empty(t, g.Members)
+	})
+}

@@ -190,6 +190,9 @@ func (m *Machine) downgrade(_ time.Time, g *group, gone map[string]bool, why Eve
 			for _, p := range x.classic.SupportedProtocols {
 				member.protocols = append(member.protocols, protocol{p.Name, p.Metadata})
 			}
+			for _, kind := range []timerKind{revokeTimer, rejoinTimer, conversionSync} {
+				m.timers.stop(timerKey{kind, g.id, x.id}) // or they would strike if the group is converted back soon
+			}
 			m.heardOf(now, g, member)
 		}
 		g.history.add(Event{Cause: Converted, Reason: "to a classic group"}.at(now, epoch))

@@ -25,6 +25,7 @@
 //   - A connection's goroutine (network.Conn) runs Handle and the handler, holding one of num.io.threads slots, and
 //     encodes and writes the answer. It owns the session and the request.
 //   - The controller's driver has one goroutine; ApplyImage and the done functions of Submit run on it.
+//   - The group coordinators have one goroutine (package coordinator); answers about groups leave from it.
 //   - keepUp (upkeep.go) runs the storage manager's periodic work.
 //   - Timers of purgatory and fault rules only wake connections.
 //
@@ -40,5 +41,6 @@
 //   - partition.go topic_config.go leader.go topics and partitions of this broker
 //   - produce.go, fetch.go ...               one file per API
 //   - fetch_session.go fetch_answer.go       KIP-227, and records that are never copied
+//   - coordinators.go groups.go              the group coordinators' log, who leads what, and what tests ask of groups
 //   - inject.go await.go metrics.go          faults, waits and counts, for the public face
 package server
