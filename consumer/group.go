@@ -101,6 +101,18 @@ func (g *group) groupError(op string, err error) error {
 	return fmt.Errorf("consumer: group %q: %s: %w", g.cfg.ID, op, err)
 }
 
+// spawn starts a goroutine that Close waits for; false when Close is past that, since its ctx ended before the member had
+// ended.
+func (g *group) spawn(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over {
+		return false
+	}
+	g.work.Go(f)
+	return true
+}
+
 // poke lets whoever waits for a drain look again. g.mu is held.
 func (g *group) poke() {
 	close(g.changed)
@@ -195,7 +207,7 @@ func (g *group) close(ctx context.Context, leave bool) error {
 	}
 	g.poke()
 	err = errors.Join(err, g.failure)
-	g.failure = nil
+	g.failure, g.over = nil, true
 	g.mu.Unlock()
 	done := make(chan struct{})
 	go func() { g.work.Wait(); close(done) }() // ends with the goroutines that g.ctx ended

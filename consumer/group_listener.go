@@ -40,7 +40,7 @@ func (l listener) Assigned(a groupmember.Assignment) {
 	if f := g.cfg.OnAssigned; f != nil {
 		f(g.ctx, a.Added)
 	}
-	g.work.Go(func() { g.begin(claims) }) // ends when they are read, lost or given up, or with g.ctx
+	g.spawn(func() { g.begin(claims) }) // ends when they are read, lost or given up, or with g.ctx
 }
 
 // Revoked gives claims up. It returns at once, so that a loss can still be told.
@@ -60,11 +60,13 @@ func (l listener) Revoked(parts []TopicPartition, done func()) {
 	}
 	g.draining.Add(int32(len(claims)))
 	g.mu.Unlock()
-	g.work.Go(func() { // ends after the drain and one commit, both bounded
+	if !g.spawn(func() { // ends after the drain and one commit, both bounded
 		g.giveUp(claims, cause)
 		g.draining.Add(-int32(len(claims)))
 		done()
-	})
+	}) {
+		done() // nobody waits for the outcome any more, and nothing can be committed
+	}
 }
 
 // Lost ends claims whose partitions others may own already.

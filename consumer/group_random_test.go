@@ -115,7 +115,11 @@ func TestRandomFleetProcessesEverythingOnce(t *testing.T) {
 				id++
 				me := id
 				mode := []string{"records", "poll", "batches", "run"}[rnd.IntN(4)]
-				c := fl.member(consumer.Assignors(assignor), consumer.AutoCommit(50*time.Millisecond), consumer.OnAssigned(func(_ context.Context, parts []consumer.TopicPartition) {
+				protocol := consumer.Assignors(assignor)
+				if seed%3 == 2 {
+					protocol = consumer.GroupProtocol("consumer")
+				}
+				c := fl.member(protocol, consumer.AutoCommit(50*time.Millisecond), consumer.OnAssigned(func(_ context.Context, parts []consumer.TopicPartition) {
 					mu.Lock()
 					defer mu.Unlock()
 					for _, p := range parts {

@@ -335,7 +335,7 @@ func TestUsers06WarnStaysInTheGroup(t *testing.T) {
 }
 
 func TestUsers07EveryProtocolIsChosenByWhatTheBrokerSpeaks(t *testing.T) {
-	for _, opt := range []consumer.Option{consumer.GroupProtocol("auto"), consumer.GroupProtocol("classic"), consumer.Assignors("cooperative-sticky"),
+	for _, opt := range []consumer.Option{consumer.GroupProtocol("auto"), consumer.GroupProtocol("classic"), consumer.GroupProtocol("consumer"), consumer.Assignors("cooperative-sticky"),
 		consumer.Assignors("roundrobin"), consumer.Assignors("sticky", "range"), consumer.InstanceID("static")} {
 		withFleet(t, 4, func(t *testing.T, fl *fleet) {
 			write(t, fl.cl, "orders", 0, 100)
