@@ -41,6 +41,7 @@ type group struct {
 	idle       bool          // Close was called and no loop will ask for more
 	committing bool          // a commit by time is under way
 	failure    error         // of the last commits, for Close
+	over       bool          // Close waits for the goroutines: no more are started
 }
 
 func newGroup(c *Consumer) *group {
