@@ -3,6 +3,7 @@
 //	quickstart  files through Kafka and back, compared: the first thing to run
 //	produce     the README's producer
 //	consume     the README's consumer
+//	group       the README's member of a consumer group
 //	intests     the README's test with a broker inside
 //	synctest    tests in virtual time: a minute without a broker in no time
 //	javaconfig  the configuration files of a Java service, used as they are
