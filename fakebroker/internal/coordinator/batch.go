@@ -17,6 +17,13 @@ type batches struct {
 	buf  []byte // of the batch
 	text []byte // of keys and values
 	d    compress.Decompressor
+	open map[int64][]replayed // what transactions wrote whose end has not been read, by producer id
+}
+
+// replayed is a record on its way into a machine.
+type replayed struct {
+	offset     int64
+	key, value logrecord.Record
 }
 
 // encode makes one batch. It is valid until the next call.
@@ -46,15 +53,53 @@ func (e *batches) encode(records []Record, now time.Time) ([]byte, error) {
 	return e.buf, nil
 }
 
-// decode hands every record of a batch to f. Types that this version does not know are passed over, as Apache Kafka does
-// after a downgrade; control batches are not for machines.
+// decode hands the records of a batch to f. What a transaction wrote waits for its marker: committed it goes to f then,
+// aborted it never does, and without a marker at the end of the log it is nothing yet. Types that this version does not
+// know are passed over, as Apache Kafka does after a downgrade.
 func (e *batches) decode(batch []byte, f func(offset int64, key, value logrecord.Record) error) (skipped int, err error) {
-	it, err := record.Open(batch, record.ReadOptions{Decompressor: &e.d})
+	h, err := record.ParseHeader(batch)
 	if err != nil {
 		return 0, err
 	}
-	if h := it.Header(); h.Control() {
-		return 0, nil
+	if h.Control() {
+		return 0, e.endTransaction(batch, f)
+	}
+	if h.Transactional() {
+		if e.open == nil {
+			e.open = make(map[int64][]replayed)
+		}
+		// The batch lies in a buffer of the log's reader, and these records stay.
+		return e.records(append([]byte(nil), batch...), func(offset int64, key, value logrecord.Record) error {
+			e.open[h.ProducerID] = append(e.open[h.ProducerID], replayed{offset, key, value})
+			return nil
+		})
+	}
+	return e.records(batch, f)
+}
+
+func (e *batches) endTransaction(batch []byte, f func(offset int64, key, value logrecord.Record) error) error {
+	h, kind, _, err := record.ReadControl(batch)
+	if err != nil {
+		return err
+	}
+	written := e.open[h.ProducerID]
+	delete(e.open, h.ProducerID)
+	if kind != record.ControlCommit {
+		return nil
+	}
+	for _, r := range written {
+		if err := f(r.offset, r.key, r.value); err != nil {
+			return fmt.Errorf("offset %d: %w", r.offset, err)
+		}
+	}
+	return nil
+}
+
+// records reads the records of one batch.
+func (e *batches) records(batch []byte, f func(offset int64, key, value logrecord.Record) error) (skipped int, err error) {
+	it, err := record.Open(batch, record.ReadOptions{Decompressor: &e.d})
+	if err != nil {
+		return 0, err
 	}
 	for r := range it.All() {
 		key, err := logrecord.ReadKey(e.log, r.Key)

@@ -26,7 +26,7 @@ func (r *Runtime) elect(partition, epoch int32) {
 	s := &shard{partition: partition, epoch: epoch, machine: r.o.NewShard(partition)}
 	r.shards[partition] = s
 	if r.o.Writer.Size(partition) <= loadAtOnce {
-		r.loaded(s, r.replay(s, &r.encoder))
+		r.loaded(s, r.replay(s, &batches{log: r.o.Log}))
 		return
 	}
 	r.toLoad = append(r.toLoad, s)

@@ -302,3 +302,33 @@ func TestDivisibleResultsGoInSeveralBatches(t *testing.T) {
 		require.Equal(t, 3, w.appends)
 	})
 }
+
+func TestTransactionsCountOnlyWhenTheyWereCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		write := func(id int64, name string) {
+			key, err := logrecord.AppendKey(nil, &logrecord.OffsetCommitKey{Group: name})
+			require.NoError(t, err)
+			value, err := logrecord.AppendValue(nil, &logrecord.OffsetCommitValue{}, 3)
+			require.NoError(t, err)
+			b := record.NewBuilder(nil)
+			b.Append(1, key, value, nil)
+			s := record.NoProducer()
+			s.ProducerID, s.ProducerEpoch, s.BaseSequence, s.Transactional = id, 0, 0, true
+			_, _, _ = w.Append(0, 0, b.Seal(s), time.Time{})
+		}
+		end := func(id int64, commit bool) {
+			_, _, _ = w.Append(0, 0, record.AppendEndTxn(nil, record.EndTxn{Commit: commit}, 0, 0, 1, id, 0), time.Time{})
+		}
+		write(1, "committed")
+		write(2, "aborted")
+		write(1, "committed")
+		end(2, false)
+		end(1, true)
+		write(3, "open")
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		require.Equal(t, 1, ask(r, 0, 0).Response, "one name is known")
+		require.Equal(t, 3, ask(r, 0, "committed").Response)
+	})
+}

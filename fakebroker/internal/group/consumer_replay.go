@@ -108,10 +108,7 @@ func (c *consumerGroup) replayMember(id string, v *logrecord.ConsumerGroupMember
 	x.clientID, x.clientHost = v.ClientId, v.ClientHost
 	x.topics = sortedStrings(v.SubscribedTopicNames)
 	x.regex = deref(v.SubscribedTopicRegex)
-	x.rebalanceMs, x.assignor, x.classic = v.RebalanceTimeoutMs, v.ServerAssignor, v.ClassicMemberMetadata
-	if x.classic != nil && len(x.classic.SupportedProtocols) == 0 {
-		x.classic = nil // the field's default, in records of a time before it existed
-	}
+	x.rebalanceMs, x.assignor, x.classic = v.RebalanceTimeoutMs, v.ServerAssignor, copyClassic(v.ClassicMemberMetadata)
 	c.members[id] = x
 	if x.instance != nil {
 		c.static[*x.instance] = id
@@ -119,6 +116,19 @@ func (c *consumerGroup) replayMember(id string, v *logrecord.ConsumerGroupMember
 	if x.classic != nil {
 		c.classics++
 	}
+}
+
+// copyClassic copies what a record says of a classic member: its bytes lie in a buffer of the log's reader. Without
+// protocols it is the field's default, in records of a time before it existed.
+func copyClassic(v *logrecord.ClassicMemberMetadata) *logrecord.ClassicMemberMetadata {
+	if v == nil || len(v.SupportedProtocols) == 0 {
+		return nil
+	}
+	c := &logrecord.ClassicMemberMetadata{SessionTimeoutMs: v.SessionTimeoutMs}
+	for _, p := range v.SupportedProtocols {
+		c.SupportedProtocols = append(c.SupportedProtocols, logrecord.ClassicProtocol{Name: p.Name, Metadata: append([]byte{}, p.Metadata...)})
+	}
+	return c
 }
 
 func (c *consumerGroup) forgetMember(x *consumerMember) {
