@@ -3,6 +3,7 @@ package consumer
 import (
 	_ "embed"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,8 @@ func TestPropertiesReachTheirFields(t *testing.T) {
 		"value.deserializer": "int64", "group.id": "g", "enable.auto.commit": "false", "group.protocol": "CONSUMER",
 		"partition.assignment.strategy": "org.apache.kafka.clients.consumer.StickyAssignor,range", "default.api.timeout.ms": "12",
 		"allow.auto.create.topics": "false", "max.decompressed.batch.bytes": "13",
+		"group.instance.id": "i", "group.remote.assignor": "uniform", "session.timeout.ms": "9000", "heartbeat.interval.ms": "700",
+		"max.poll.interval.ms": "80000", "auto.commit.interval.ms": "60", "exclude.internal.topics": "false",
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a:1", "b:2"}, of.Seeds)
@@ -90,8 +93,17 @@ func TestPropertiesReachTheirFields(t *testing.T) {
 	want.MaxPollRecords, want.CheckCRC, want.Isolation, want.Reset = 11, false, ReadCommitted, ByDuration(90*time.Minute)
 	want.KeyFormat, want.ValueFormat, want.APITimeout, want.MaxDecompressed = FormatString, FormatInt64, 12*time.Millisecond, 13
 	want.Group.ID, want.Group.AutoCommit, want.Group.Protocol, want.Group.Assignors = "g", false, "consumer", []string{"sticky", "range"}
+	g := &want.Group
+	g.InstanceID, g.RemoteAssignor, g.SessionTimeout, g.HeartbeatInterval = "i", "uniform", 9*time.Second, 700*time.Millisecond
+	g.MaxPollInterval, g.AutoCommitInterval, g.ExcludeInternal = 80*time.Second, 60*time.Millisecond, false
 	require.Equal(t, want, c)
 	require.NoError(t, c.Validate())
+	Subscribe("orders")(&c)
+	require.NoError(t, c.Validate())
+	m := c.Group.member(c.Rack)
+	require.Equal(t, "g i uniform 9s 700ms 1m20s false r1 consumer", fmt.Sprint(m.GroupID, " ", m.InstanceID, " ", m.RemoteAssignor, " ", m.SessionTimeout, " ",
+		m.HeartbeatInterval, " ", m.RebalanceTimeout, " ", m.ExcludeInternal, " ", m.Rack, " ", m.Protocol))
+	require.Equal(t, "sticky range", m.Assignors[0].Name()+" "+m.Assignors[1].Name())
 }
 
 func TestBadPropertiesAreAllReported(t *testing.T) {
