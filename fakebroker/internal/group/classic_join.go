@@ -46,8 +46,17 @@ func (m *Machine) makeClassic(now time.Time, g *group, out *coordinator.Result) 
 	}
 	v := &logrecord.GroupMetadataValue{CurrentStateTimestamp: now.UnixMilli()}
 	out.Record(&logrecord.GroupMetadataKey{Group: g.id}, v, 3)
-	g.classic, g.consumer = newClassicGroup(), nil
-	g.classic.since = now.UnixMilli()
+	before, made := g.consumer, newClassicGroup()
+	g.classic, g.consumer = made, nil
+	made.since = now.UnixMilli()
+	out.Failed = append(out.Failed, func(_ time.Time, code errcode.Code, next *coordinator.Result) {
+		for _, x := range made.members { // nothing of it is in the log: the group is again what it was
+			m.refuseJoin(x.joining, x.id, code, next)
+		}
+		m.timers.stopGroup(g.id, memberIDs(made))
+		g.classic, g.consumer = nil, before
+		m.forget(g)
+	})
 }
 
 // refuseJoin answers a JoinGroup with an error; generation is -1 then.

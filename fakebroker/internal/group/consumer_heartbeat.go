@@ -123,6 +123,11 @@ func (m *Machine) beat(now time.Time, r coordinator.Request, req *message.Consum
 	if req.MemberEpoch == joinEpoch || full || old == nil || !sameParts(old.assigned, after.assigned) {
 		resp.Assignment = answerParts(after.assigned)
 	}
+	if g := m.groups[req.GroupId]; g != nil && g.classic != nil {
+		for _, x := range g.classic.members { // the upgrade answers who waits, also if it cannot be written
+			x.joining, x.syncing = coordinator.NoTicket, coordinator.NoTicket
+		}
+	}
 	merge(out, &records)
 	out.Reply(r.Ticket, resp)
 	return nil
