@@ -345,3 +345,81 @@ func TestSubscribingIsValidated(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), want)
 	}
 }
+
+func TestCloseInsideTheLoopDoesNotWaitForItself(t *testing.T) {
+	withFleet(t, 1, func(t *testing.T, fl *fleet) {
+		write(t, fl.cl, "orders", 0, 10)
+		a := fl.member()
+		begin := time.Now()
+		for r, err := range a.Records(context.Background()) {
+			if err != nil {
+				require.ErrorIs(t, err, consumer.ErrClosed)
+				break
+			}
+			if r.Offset == 3 {
+				require.NoError(t, a.Close(context.Background()))
+			}
+		}
+		require.Less(t, time.Since(begin), time.Second)
+		require.Equal(t, map[int32]int64{0: 3}, fl.committed(0), "record 3 was in hand")
+	})
+}
+
+func TestRunLeavesBehindAHandlerThatDoesNotListen(t *testing.T) {
+	withFleet(t, 1, func(t *testing.T, fl *fleet) {
+		write(t, fl.cl, "orders", 0, 10)
+		release := make(chan struct{})
+		a := fl.member(consumer.MaxPollInterval(10*time.Second, consumer.Leave))
+		begin := time.Now()
+		err := a.Run(context.Background(), func(context.Context, consumer.Record) error { <-release; return nil })
+		require.ErrorIs(t, err, consumer.ErrStalled)
+		require.Less(t, time.Since(begin), 20*time.Second)
+		// The consumer is of use again: it comes back to the group and gets what was not done.
+		rs, err := a.Poll(within(t, time.Minute), 10)
+		require.NoError(t, err)
+		require.Zero(t, rs[0].Offset)
+		close(release)
+	})
+}
+
+func TestLeaveOfAStaticMemberGivesItsPartitionsAway(t *testing.T) {
+	withFleet(t, 2, func(t *testing.T, fl *fleet) {
+		a, b := fl.member(consumer.InstanceID("a")), fl.member(consumer.InstanceID("b"))
+		idle(t, a)
+		idle(t, b)
+		awaitClaims(t, a, 1)
+		awaitClaims(t, b, 1)
+		begin := time.Now()
+		require.NoError(t, b.Leave(context.Background()))
+		awaitClaims(t, a, 2)
+		require.Less(t, time.Since(begin), 5*time.Second)
+	})
+}
+
+func TestDrainTimeoutLeavesWhatIsInHandBehind(t *testing.T) {
+	withFleet(t, 2, func(t *testing.T, fl *fleet) {
+		write(t, fl.cl, "orders", 0, 100)
+		a := fl.member(consumer.DrainTimeout(3 * time.Second))
+		release := make(chan struct{})
+		stop := running(t, a, func(ctx context.Context, r consumer.Record) error {
+			if r.Offset == 5 {
+				<-release // does not listen
+			}
+			return nil
+		})
+		awaitClaims(t, a, 2)
+		time.Sleep(time.Second)
+		begin := time.Now()
+		b := fl.member()
+		idle(t, b)
+		awaitClaims(t, b, 1)
+		require.InDelta(t, 3, time.Since(begin).Seconds(), 1)
+		g, err := fl.k.Group(context.Background(), "g")
+		require.NoError(t, err)
+		for _, o := range g.Offsets {
+			require.LessOrEqual(t, o.Offset, int64(100))
+		}
+		close(release)
+		require.ErrorIs(t, stop(), context.Canceled)
+	})
+}
