@@ -2,7 +2,7 @@
 // goroutine, an event heap for time, and chance from named streams of one seed. The same seed takes the same course, byte
 // for byte. All of it is test files; they alone import the machines of the SDK.
 //
-//	go test ./fakebroker/internal/sim                                  150 seeds
+//	go test ./fakebroker/internal/sim                                  28 seeds of each fleet, and those that found something
 //	go test ./fakebroker/internal/sim -run TestChurn -seeds 1000       that many of each fleet
 //	go test ./fakebroker/internal/sim -run TestChurn -seed 17 -fleet consumer -v    one again, with what happens in it
 //

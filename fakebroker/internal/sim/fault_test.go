@@ -213,8 +213,8 @@ func (w *world) instance() string {
 	if len(gone) > 0 && chance(w.fault, 2) {
 		w.sometimes("a static member came back")
 		n := gone[w.fault.IntN(len(gone))]
-		if n.dead {
-			w.twins(n.instance) // a last request of the dead may be under way
+		if n.dead || w.menu.moves || w.menu.brokers {
+			w.twins(n.instance) // a last request of the dead may be under way; a coordinator may forget who came last
 		}
 		return n.instance
 	}
