@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -46,6 +47,7 @@ func churn(t *testing.T, seed uint64) {
 			}
 			x.step(b, rnd)
 		case n == 12 && x != nil:
+			b.refuse = errcode.None
 			b.beat(beatRequest("g", id, -1))
 			delete(members, id)
 		case n == 13 && x != nil: // it crashes: what it had is nobody's at once
@@ -57,6 +59,8 @@ func churn(t *testing.T, seed uint64) {
 			old := b
 			b = b.replayed()
 			require.Equal(t, old.durable("g"), b.durable("g"), "step %d: G6", step)
+		case n == 17:
+			b.refuse = errcode.CoordinatorNotAvailable // whatever is written next
 		case n == 16:
 			b.pass(time.Duration(rnd.IntN(20)) * time.Second)
 		default:
@@ -72,7 +76,75 @@ func churn(t *testing.T, seed uint64) {
 			require.LessOrEqual(t, m.Epoch, v.Generation, "step %d: G4", step)
 		}
 	}
+	b.refuse = errcode.None
 	settle(t, b, members, partitions)
+}
+
+// TestClassicMembersAreAlwaysAnsweredOnce churns a classic group: every request is answered once, at the latest when the
+// coordinator goes; generations only grow; a stable group is what the log says.
+func TestClassicMembersAreAlwaysAnsweredOnce(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { churnClassic(t, seed) })
+	}
+}
+
+func churnClassic(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	b := newBench(t, map[string]string{"group.initial.rebalance.delay.ms": fmt.Sprint(rnd.IntN(2) * 3000)})
+	var ids []string
+	asked := make(map[coordinator.Ticket]bool)
+	answered := 0
+	generation := int32(0)
+	for step := range 200 {
+		id := ""
+		if len(ids) > 0 && rnd.IntN(5) > 0 {
+			id = ids[rnd.IntN(len(ids))]
+		}
+		var body any
+		switch rnd.IntN(8) {
+		case 0, 1, 2:
+			join := joinRequest("g", id, "orders")
+			if instance := fmt.Sprint("instance-", rnd.IntN(3)); id == "" && rnd.IntN(2) == 0 {
+				join.GroupInstanceId = &instance
+			}
+			body = join
+		case 3, 4:
+			body = syncRequest("g", id, generation, message.SyncGroupRequestAssignment{MemberId: id, Assignment: classicAssignment(1)})
+		case 5:
+			body = &message.HeartbeatRequest{GroupId: "g", MemberId: id, GenerationId: generation}
+		case 6:
+			body = &message.LeaveGroupRequest{GroupId: "g", Members: []message.MemberIdentity{{MemberId: id}}}
+		default:
+			if rnd.IntN(4) == 0 {
+				b.refuse = errcode.NotCoordinator
+			}
+			b.pass(time.Duration(rnd.IntN(9000)) * time.Millisecond)
+			continue
+		}
+		asked[b.ask(5, body)] = true
+		for ticket := range asked {
+			if r, ok := b.got[ticket]; ok {
+				answered++
+				delete(asked, ticket)
+				if j, ok := r.(*message.JoinGroupResponse); ok && j.MemberId != "" && len(ids) < 30 {
+					ids = append(ids, j.MemberId)
+				}
+			}
+		}
+		v := b.view("g")
+		if v.Type == "classic" {
+			require.GreaterOrEqual(t, v.Generation, generation, "step %d: G4", step)
+			generation = v.Generation
+		}
+		if v.State == Stable && b.refuse == errcode.None {
+			require.Equal(t, b.durable("g"), b.replayed().durable("g"), "step %d: G6", step)
+		}
+	}
+	b.run(func(out *coordinator.Result) { b.m.Drop(errcode.NotCoordinator, out) })
+	for ticket := range asked {
+		require.Contains(t, b.got, ticket, "never answered")
+	}
+	require.Positive(t, answered)
 }
 
 // step is one heartbeat of a member, which first acts upon what it was told.
@@ -92,7 +164,10 @@ func (x *simulated) step(b *bench, rnd *rand.Rand) {
 			r.TopicPartitions = append(r.TopicPartitions, p)
 		}
 	}
-	resp := b.beat(r)
+	resp, ok := b.take(b.ask(1, r)).(*message.ConsumerGroupHeartbeatResponse)
+	if !ok { // the log refused: it tries again
+		return
+	}
 	if errcode.Code(resp.ErrorCode) != errcode.None {
 		*x = simulated{id: x.id, owned: make(map[wire.UUID]map[int32]bool)} // fenced: everything is gone
 		return

@@ -262,3 +262,15 @@ func TestARebalanceTimeoutOfZeroDoesNotSpin(t *testing.T) {
 	b.pass(30 * time.Second) // the static member never comes, and its session ends
 	require.Equal(t, Empty, b.view("g").State)
 }
+
+func TestWhoWaitsInAClassicGroupIsAnsweredOnceWhenItsConversionIsRefused(t *testing.T) {
+	b := newBench(t, nil)
+	ids := b.classic("g", 2)
+	b.ask(0, ForceRebalance{Group: "g"})
+	waiting := b.ask(9, joinRequest("g", ids[0], "orders"))
+	b.refuse = errcode.CoordinatorNotAvailable
+	b.ask(1, joinConsumerRequest("g", "B", "orders"))
+	require.NotNil(t, b.take(waiting))
+	b.pass(time.Minute)
+	require.Equal(t, "classic", b.view("g").Type)
+}

@@ -202,6 +202,11 @@ func (b *bench) durable(id string) *View {
 		return nil
 	}
 	v.History = nil
+	for i := range v.Members {
+		if v.Members[i].Classic && v.Type == classicType {
+			v.Members[i].State = "" // who has yet to sync is not in the log
+		}
+	}
 	return &v
 }
 
