@@ -221,3 +221,16 @@ func TestAGroupsOwnConfigsReachItsMembers(t *testing.T) {
 		require.Empty(t, g.Members)
 	})
 }
+
+// BenchmarkOffsetCommits is the whole way of a commit: frame, coordinator, log, answer.
+func BenchmarkOffsetCommits(b *testing.B) {
+	k, err := fakebroker.New(fakebroker.Topic("orders", 3))
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = k.Close(context.Background()) })
+	c := connect(b, k)
+	findCoordinator(c, "g")
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		commitOffset(c, "g", "", -1, "orders", int64(i))
+	}
+}
