@@ -43,7 +43,7 @@ func TestHistoryNamesTheCauseOfARebalance(t *testing.T) {
 					c.do(f)
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // metadata is refreshed every five
 					defer cancel()
-					g, err := f.k.AwaitGroup(ctx, "g", func(g *fakebroker.Group) bool {
+					_, err = f.k.AwaitGroup(ctx, "g", func(g *fakebroker.Group) bool {
 						for _, e := range g.History[len(before.History):] {
 							if e.Cause == cause {
 								return true
@@ -52,7 +52,7 @@ func TestHistoryNamesTheCauseOfARebalance(t *testing.T) {
 						return false
 					})
 					if err != nil {
-						g, _ = f.k.Group(context.Background(), "g")
+						g, _ := f.k.Group(context.Background(), "g")
 						require.NoError(t, err, "%+v", g)
 					}
 					if c.cause == fakebroker.PollIntervalExceeded {

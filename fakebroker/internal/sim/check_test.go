@@ -235,8 +235,7 @@ func (l *ledger) commit(p part, offset int64) {
 // truncated: the log has lost its end, which nobody was told of.
 func (l *ledger) truncated(b *brokers) {
 	w := l.w
-	old, told, ends := *l, l.told, l.ends
-	_ = old
+	told, ends := l.told, l.ends
 	l.groupEpoch = -1
 	clear(l.members)
 	clear(l.committed)

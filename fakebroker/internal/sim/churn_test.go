@@ -59,11 +59,11 @@ var fleets = []fleet{
 
 // outcome is what a run leaves behind.
 type outcome struct {
-	trace           uint64
-	steps, restarts int
-	records         int64
-	reach           map[string]int
-	err             string
+	trace   uint64
+	steps   int
+	records int64
+	reach   map[string]int
+	err     string
 }
 
 // scenario is one seed: two minutes of faults, then peace, then everybody leaves.
