@@ -242,14 +242,13 @@ func (m *Machine) replaceStatic(now time.Time, g *group, oldID, id string, r coo
 		resp.Leader, resp.Members = oldID, nil
 	}
 	out.Reply(r.Ticket, resp)
-	out.Failed = append(out.Failed, func(_ time.Time, code errcode.Code, next *coordinator.Result) {
+	out.Failed = append(out.Failed, func(_ time.Time, code errcode.Code, _ *coordinator.Result) {
 		swap(id, oldID)
 		old.protocols, old.clientID, old.clientHost = before.protocols, before.clientID, before.clientHost
 		old.rebalanceMs, old.sessionMs = before.rebalanceMs, before.sessionMs
 		resp := message.NewJoinGroupResponse()
 		resp.ErrorCode, resp.ProtocolName = int16(code), nil
 		replace(out, r.Ticket, resp)
-		_ = next
 	})
 }
 

@@ -28,7 +28,7 @@ func handleOffsetFetch(b *Broker, r *Request) {
 			}
 			done()
 		})
-	}, func() { r.Respond(offsetFetchResponse(r, req, answers)) })
+	}, func() { r.Respond(offsetFetchResponse(r, answers)) })
 }
 
 // offsetFetchGroup is a request of the older form as one group of the newer.
@@ -45,7 +45,7 @@ func offsetFetchGroup(req *message.OffsetFetchRequest) message.OffsetFetchReques
 
 // offsetFetchResponse puts the groups' answers into the form of the request's version. Version 1 has errors on partitions
 // only.
-func offsetFetchResponse(r *Request, req *message.OffsetFetchRequest, answers []message.OffsetFetchResponseGroup) *message.OffsetFetchResponse {
+func offsetFetchResponse(r *Request, answers []message.OffsetFetchResponseGroup) *message.OffsetFetchResponse {
 	resp := message.NewOffsetFetchResponse()
 	if r.Version >= 8 {
 		resp.Groups = answers
@@ -66,7 +66,6 @@ func offsetFetchResponse(r *Request, req *message.OffsetFetchRequest, answers []
 				CommittedLeaderEpoch: p.CommittedLeaderEpoch, Metadata: p.Metadata, ErrorCode: p.ErrorCode}
 		}
 	}
-	_ = req
 	return resp
 }
 
