@@ -149,13 +149,23 @@ func (g *group) doneOffsets(all bool) map[TopicPartition]Offset {
 			c.cell.Unhold()
 		}
 		if p, news := c.news(); news {
-			offsets[tp] = offsetOf(p)
+			offsets[tp] = c.offset(p)
 		}
 	}
 	if all {
 		g.poke()
 	}
 	return offsets
+}
+
+// offset is a position of this claim as it is committed: for the topic that it was reached in, not for another that took
+// its name.
+func (c *claim) offset(p Position) Offset {
+	o := offsetOf(p)
+	if id := c.cell.TopicID(); !id.IsZero() {
+		o = o.WithTopicID(id)
+	}
+	return o
 }
 
 // news is what is done and not committed. A commit does not go back behind what was committed by hand for a record that

@@ -172,7 +172,7 @@ func (g *group) last(claims []*claim, cause error) {
 			continue
 		}
 		if p, news := c.news(); news {
-			offsets[c.TopicPartition] = offsetOf(p)
+			offsets[c.TopicPartition] = c.offset(p)
 		}
 	}
 	g.mu.Unlock()

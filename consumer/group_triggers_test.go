@@ -132,6 +132,28 @@ func TestPauseOfConsumptionInARebalance(t *testing.T) {
 	require.Less(t, pauses["KIP-848"], 100*time.Millisecond)
 }
 
+func TestUsers19AutoCommitDoesNotReachTheTopicThatTookTheName(t *testing.T) {
+	withFleet(t, 1, func(t *testing.T, fl *fleet) {
+		write(t, fl.cl, "orders", 0, 50)
+		a := fl.member(consumer.AutoCommit(time.Hour))
+		_, err := a.Poll(within(t, time.Minute), 40)
+		require.NoError(t, err)
+		name := "orders"
+		req := message.NewDeleteTopicsRequest()
+		req.Topics, req.TimeoutMs = []message.DeleteTopicState{{Name: &name}}, 10000
+		_, err = fl.cl.Request(within(t, time.Minute), client.Controller(), req)
+		require.NoError(t, err)
+		require.NoError(t, fl.k.CreateTopic(context.Background(), fakebroker.TopicSpec{Name: "orders", Partitions: 1}))
+		a.Client().RefreshMetadata()
+		time.Sleep(5 * time.Second)
+		require.Error(t, a.Commit(within(t, time.Minute)))
+		g, err := fl.k.Group(context.Background(), "g")
+		require.NoError(t, err)
+		require.Empty(t, g.Offsets)
+		a.Close(context.Background())
+	})
+}
+
 func TestUsers19OffsetsOfADeletedTopicAreNotThoseOfTheNewOne(t *testing.T) {
 	withFleet(t, 1, func(t *testing.T, fl *fleet) {
 		write(t, fl.cl, "orders", 0, 50)

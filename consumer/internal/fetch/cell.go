@@ -1,9 +1,11 @@
 package fetch
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"github.com/ottla-kafka/ottla/consumer/machine"
+	"github.com/ottla-kafka/ottla/wire"
 )
 
 // Cell is what the reader and everybody else share about one partition. The reader looks at state after each
@@ -11,10 +13,11 @@ import (
 type Cell struct {
 	machine.TopicPartition
 
-	state  atomic.Uint64 // generation << 1, plus one when paused
-	offset atomic.Int64  // of the next record to hand out, -1 unknown
-	epoch  atomic.Int32  // leader epoch of the last record handed out, -1 unknown
-	held   atomic.Int64  // first offset that is handed out and not done, -1 none; see Hold
+	state  atomic.Uint64    // generation << 1, plus one when paused
+	offset atomic.Int64     // of the next record to hand out, -1 unknown
+	epoch  atomic.Int32     // leader epoch of the last record handed out, -1 unknown
+	topic  [2]atomic.Uint64 // id of the topic that was read last, zero unknown
+	held   atomic.Int64     // first offset that is handed out and not done, -1 none; see Hold
 
 	// These belong to Driver.mu.
 	pending int   // deliveries of this generation, queued or in the reader's hands
@@ -58,6 +61,18 @@ func (c *Cell) Done() machine.Position {
 		return machine.Position{Offset: h, Epoch: -1} // the epoch of the record in front of it is not kept
 	}
 	return p
+}
+
+// TopicID is the id of the topic that the position was reached in; zero while nothing was read, or if the broker has none.
+func (c *Cell) TopicID() (id wire.UUID) {
+	binary.BigEndian.PutUint64(id[:8], c.topic[0].Load())
+	binary.BigEndian.PutUint64(id[8:], c.topic[1].Load())
+	return id
+}
+
+func (c *Cell) setTopic(id wire.UUID) {
+	c.topic[0].Store(binary.BigEndian.Uint64(id[:8]))
+	c.topic[1].Store(binary.BigEndian.Uint64(id[8:]))
 }
 
 const pausedBit = 1

@@ -189,6 +189,7 @@ func (r *Reader) openBatch() {
 	g := r.cur
 	g.open, g.Header = true, g.It.Header()
 	g.Cell.epoch.Store(g.Header.PartitionLeaderEpoch)
+	g.Cell.setTopic(g.Chunk.TopicID)
 	r.d.cl.Meter().FetchedRecords.Add(int64(g.Header.Count))
 	// The application's own goroutine must not wait for memory that only it can free, so a decompressed batch may
 	// overdraw the budget; fetches then wait the longer. max.decompressed.batch.bytes bounds it.
