@@ -19,24 +19,24 @@ func TestGroupConsumersSeeNoDifference(t *testing.T) {
 	ottla := startGroups(t, "--data", t.TempDir())
 	for _, addr := range []string{kafkaAddr, ottla.addr} {
 		cl := newClient(t, addr)
-		createTopic(t, cl, admin.NewTopic{Name: "cg-read", Partitions: fleetPartitions, Replicas: 1})
-		writeNumbered(t.Context(), t, cl, "cg-read", "read", 600)
+		createTopic(t, cl, admin.NewTopic{Name: "reading", Partitions: fleetPartitions, Replicas: 1})
+		writeNumbered(t.Context(), t, cl, "reading", "read", 600)
 		known := newGroupTalk(t, addr)
 		awaitCoordinator(t, known.conversation)
-		known.seen("cg-read")
+		known.seen("reading")
 	}
 	for _, s := range []struct {
 		name, class, args string
 		norm              func(string) string
 	}{
-		{"console", consoleReader, "--topic cg-read --group cg-console --from-beginning --max-messages 600", sortedLines},
-		{"console again", consoleReader, "--topic cg-read --group cg-console --from-beginning --timeout-ms 2000", sortedLines},
-		{"console, consumer protocol", consoleReader, "--topic cg-read --group cg-console-new --command-property group.protocol=consumer --from-beginning --max-messages 600", sortedLines},
-		{"console, by expression", consoleReader, "--include cg-rea. --group cg-console-some --from-beginning --max-messages 600", sortedLines},
-		{"performance", perfConsumer, "--topic cg-read --group cg-perf --num-records 600", performance},
-		{"verifiable", verifiableConsumer, "--topic cg-read --group-id cg-verifiable --group-instance-id one --max-messages 600", verifiableEvents},
-		{"verifiable, consumer protocol", verifiableConsumer, "--topic cg-read --group-id cg-verifiable-new --group-protocol consumer --max-messages 600", verifiableEvents},
-		{"latency", latency, "{b} cg-read 20 all 100", func(s string) string { return numbers.ReplaceAllString(s, "N") }},
+		{"console", consoleReader, "--topic reading --group read-console --from-beginning --max-messages 600", sortedLines},
+		{"console again", consoleReader, "--topic reading --group read-console --from-beginning --timeout-ms 2000", sortedLines},
+		{"console, consumer protocol", consoleReader, "--topic reading --group read-console-new --command-property group.protocol=consumer --from-beginning --max-messages 600", sortedLines},
+		{"console, by expression", consoleReader, "--include readin. --group read-console-some --from-beginning --max-messages 600", sortedLines},
+		{"performance", perfConsumer, "--topic reading --group read-perf --num-records 600", performance},
+		{"verifiable", verifiableConsumer, "--topic reading --group-id read-verifiable --group-instance-id one --max-messages 600", verifiableEvents},
+		{"verifiable, consumer protocol", verifiableConsumer, "--topic reading --group-id read-verifiable-new --group-protocol consumer --max-messages 600", verifiableEvents},
+		{"latency", latency, "{b} reading 20 all 100", func(s string) string { return numbers.ReplaceAllString(s, "N") }},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			args := s.args

@@ -145,7 +145,8 @@ func normalGroups(s string) string {
 func normalList(s string) string {
 	var kept []string
 	for line := range strings.Lines(normalGroups(s)) {
-		if first, _, _ := strings.Cut(line, "-"); first == "cg" || strings.HasPrefix(line, "GROUP") || strings.HasPrefix(line, "Error") {
+		ours := strings.HasPrefix(line, "cg-") || strings.HasPrefix(line, "Consumer group 'cg-")
+		if ours || strings.HasPrefix(line, "GROUP") || strings.HasPrefix(line, "Error") {
 			kept = append(kept, strings.Join(strings.Fields(line), " "))
 		}
 	}
@@ -208,27 +209,42 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			args := s.args
 			args = strings.NewReplacer("{dir}", dir, "{then}", then.Add(10*time.Second).UTC().Format("2006-01-02T15:04:05.000")).Replace(args)
-			results, failed := make([]result, 2), make(chan error, 2)
-			for i, addr := range addrs {
-				go func() {
-					var err error
-					results[i], err = runners[i].run(s.class, append([]string{"--bootstrap-server", addr}, strings.Fields(args)...)...)
-					failed <- err
-				}()
+			theirs, ours := runBoth(t, runners, addrs, s.class, args)
+			for range 5 { // a group of another test may have gone between the tool's list and its description
+				if !strings.Contains(args, "--all-groups") || !strings.Contains(theirs.stdout, "command failed") {
+					break
+				}
+				theirs, ours = runBoth(t, runners, addrs, s.class, args)
 			}
-			require.NoError(t, <-failed)
-			require.NoError(t, <-failed)
-			theirs, ours := results[0], results[1]
-			norm := normalGroups
+			norm, normErr := normalGroups, normalGroups
 			if strings.Contains(args, "--list") || strings.Contains(args, "--all-groups") || strings.Contains(args, "--export") {
 				norm = normalList
+				if theirs.code == 0 {
+					normErr = normalList
+				}
 			}
 			t.Logf("exit %d: %s", theirs.code, norm(theirs.stdout))
 			require.Equal(t, norm(theirs.stdout), norm(ours.stdout), "stdout\nstderr with Apache Kafka: %s\nstderr with ottla: %s", theirs.stderr, ours.stderr)
-			require.Equal(t, normalGroups(theirs.stderr), normalGroups(ours.stderr), "stderr")
+			require.Equal(t, normErr(theirs.stderr), normErr(ours.stderr), "stderr")
 			require.Equal(t, theirs.code, ours.code, "exit code")
 		})
 	}
+}
+
+// runBoth asks both brokers at the same time.
+func runBoth(t testing.TB, runners []*tools, addrs []string, class, args string) (theirs, ours result) {
+	t.Helper()
+	results, failed := make([]result, 2), make(chan error, 2)
+	for i, addr := range addrs {
+		go func() {
+			var err error
+			results[i], err = runners[i].run(class, append([]string{"--bootstrap-server", addr}, strings.Fields(args)...)...)
+			failed <- err
+		}()
+	}
+	require.NoError(t, <-failed)
+	require.NoError(t, <-failed)
+	return results[0], results[1]
 }
 
 // groupsForTools makes what groupSteps are about.
