@@ -52,9 +52,8 @@ func (m *Machine) upgrade(_ time.Time, g *group, out *coordinator.Result) (*cons
 		converted.replay(r.Key, r.Value)
 	}
 	for _, x := range c.members {
-		m.refuseJoin(x.joining, x.id, errcode.RebalanceInProgress, &records)
+		m.refuseJoin(x.joining, x.id, errcode.RebalanceInProgress, &records) // beat forgets the tickets once it is sure to send this
 		refuseSync(x.syncing, errcode.RebalanceInProgress, &records)
-		x.joining, x.syncing = coordinator.NoTicket, coordinator.NoTicket // answered whether this is written or not
 	}
 	records.Written = append(records.Written, func(now time.Time, _ *coordinator.Result) {
 		for _, x := range members {

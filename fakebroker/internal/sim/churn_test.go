@@ -136,6 +136,7 @@ var found = []struct {
 	{"mixed", 161},       // an upgrade gave away what a cooperative member still held
 	{"mixed", 318},       // an upgrade that was not written answered who waited twice
 	{"mixed", 443},       // a group that was not written was there all the same
+	{"mixed", 319},       // an upgrade that was refused forgot who waited
 }
 
 func TestSeedsThatFoundSomething(t *testing.T) {
