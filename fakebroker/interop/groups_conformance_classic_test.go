@@ -135,7 +135,7 @@ func sharedProtocols(g *groupTalk) {
 		g.ask("another type", v, other)
 		second := ""
 		if v >= 4 {
-			second = g.quiet(v, join(group, "", "x")).(*message.JoinGroupResponse).MemberId // refused, see above
+			g.quiet(v, join(group, "", "x")) // refused, see above
 			second = g.quiet(v, join(group, "", "roundrobin", "sticky")).(*message.JoinGroupResponse).MemberId
 		}
 		waits := g.later("second", v, join(group, second, "roundrobin", "sticky"))
