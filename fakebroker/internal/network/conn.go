@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -231,6 +232,8 @@ func (c *Conn) report(err error) {
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, errClosing), errors.Is(err, net.ErrClosed):
 		level, text = slog.LevelDebug, "connection ended"
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // killed, or it left while an answer was on its way
+		level, text = slog.LevelDebug, "connection ended by its peer"
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		level, text = slog.LevelDebug, "connection closed: idle, or its peer does not read (connections.max.idle.ms)"
 	case errors.Is(err, io.ErrUnexpectedEOF):

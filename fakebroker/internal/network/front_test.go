@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,4 +365,17 @@ func TestCloseEndsEverything(t *testing.T) {
 	_, err := l.Dial(context.Background())
 	require.ErrorContains(t, err, "refused")
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+}
+
+// A client that is killed leaves a write or read behind that fails. That is daily life, not a warning.
+func TestPeersThatVanishAreNoWarning(t *testing.T) {
+	for _, gone := range []error{syscall.EPIPE, syscall.ECONNRESET, io.EOF, net.ErrClosed} {
+		var out bytes.Buffer
+		f := &Front{cfg: Config{Logger: slog.New(slog.NewTextHandler(&out, nil))}}
+		c := &Conn{front: f, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}
+		c.report(fmt.Errorf("sendfile: %w", os.NewSyscallError("sendfile", gone)))
+		require.Empty(t, out.String(), "%v", gone)
+		c.report(errors.New("request of version 99"))
+		require.Contains(t, out.String(), "level=WARN")
+	}
 }
