@@ -305,6 +305,7 @@ func TestFencedMemberEnds(t *testing.T) {
 		claim := m.Claim(tp("a", 1))
 		s.set(func() { s.code = errcode.FencedInstanceId })
 		time.Sleep(4 * time.Second)
+		synctest.Wait() // what OnEnd wrote is there to be read
 		require.ErrorIs(t, context.Cause(claim), groupmember.ErrFenced)
 		require.ErrorIs(t, ended, groupmember.ErrFenced)
 		require.ErrorIs(t, ended, errcode.FencedInstanceId)
