@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,6 +233,34 @@ func TestRunProcessesKeysInOrderAndOthersSideBySide(t *testing.T) {
 		}
 		require.EqualValues(t, 2000, sum)
 	})
+}
+
+// ownContext is a context that package context does not know: its end reaches what is derived from it one by one, through
+// goroutines, in any order.
+type ownContext struct{ context.Context }
+
+func (ownContext) Value(any) any { return nil } // by which package context would recognise its own
+
+// When the end of Serve's ctx ends the loop over a claim's records, the handler's own ctx has ended, too.
+func TestEndOfServeIsSeenByEveryHandler(t *testing.T) {
+	for range 20 {
+		withFleet(t, 6, func(t *testing.T, fl *fleet) {
+			c := fl.member()
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(time.Second, cancel)
+			var handlers atomic.Int64
+			err := c.Serve(ownContext{ctx}, func(ctx context.Context, claim *consumer.Claim) error {
+				for _, err := range claim.Records(ctx) {
+					require.NoError(t, err)
+				}
+				require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+				handlers.Add(1)
+				return nil
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			require.EqualValues(t, 6, handlers.Load())
+		})
+	}
 }
 
 func TestServeHasOneGoroutineForEachClaim(t *testing.T) {

@@ -46,7 +46,11 @@ func (cl *Claim) next(ctx context.Context) (Record, error, bool) {
 		cl.done()
 		switch {
 		case !c.reading() || cl.e.stopping || ctx.Err() != nil:
+			handling, over := c.handling, cl.e.ctx.Err() != nil
 			g.mu.Unlock()
+			if over && handling != nil {
+				<-handling.Done() // ended by the same cause, which the handler finds there when its loop is over
+			}
 			return Record{}, nil, false
 		case len(c.errs) > 0:
 			err := c.errs[0]
