@@ -158,6 +158,7 @@ func (k *Cluster) start(ctx context.Context) error {
 		Logger:          slog.New(muzzled{k.settings.Logger.Handler(), k.muzzle}),
 		NewUUID:         newUUID,
 		Random:          random,
+		Bugs:            k.settings.Bugs,
 		FailedAuthDelay: time.Duration(layers.Int("connection.failed.authentication.delay.ms")) * time.Millisecond,
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 )
 
 // Settings says what a cluster is to be. Options change it; the zero value of every field means what its comment says.
@@ -27,6 +29,8 @@ type Settings struct {
 	ClusterID string
 	// Logger takes what the broker has to say. Nil: nothing with New, tb.Output() with Start.
 	Logger *slog.Logger
+	// Bugs are mistakes that the broker makes on purpose, for this project's own tests: nobody else can name one.
+	Bugs bug.Set
 }
 
 // A TopicSpec is a topic to be made.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker/fault"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/controller/driver"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
@@ -36,6 +37,8 @@ type Options struct {
 	Random func(n int64) int64
 	// FailedAuthDelay is connection.failed.authentication.delay.ms.
 	FailedAuthDelay time.Duration
+	// Bugs are the mistakes to be made on purpose; see package bug.
+	Bugs bug.Set
 }
 
 // A Broker answers requests: it owns the partitions, the fetch sessions and the purgatories, and learns everything else

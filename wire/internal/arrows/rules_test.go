@@ -21,7 +21,7 @@ var free = []string{"fakebroker/cmd", "fakebroker/harness", "examples"}
 // floors are the packages below fakebroker/internal by height: each may import those of lower floors only, and what lies
 // below its own folder.
 var floors = [][]string{
-	{"vfs", "timeline", "record", "purgatory", "quota", "config"},
+	{"vfs", "timeline", "record", "purgatory", "quota", "config", "bug"},
 	{"storage", "image", "raft", "coordinator", "network"},
 	{"controller", "group", "transaction", "share", "security", "replica"},
 	{"server"},
