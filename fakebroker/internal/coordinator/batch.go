@@ -17,17 +17,10 @@ type batches struct {
 	buf  []byte // of the batch
 	text []byte // of keys and values
 	d    compress.Decompressor
-	open map[int64][]replayed // what transactions wrote whose end has not been read, by producer id
 }
 
-// replayed is a record on its way into a machine.
-type replayed struct {
-	offset     int64
-	key, value logrecord.Record
-}
-
-// encode makes one batch. It is valid until the next call.
-func (e *batches) encode(records []Record, now time.Time) ([]byte, error) {
+// encode makes one batch, of a producer's transaction if txn says so. It is valid until the next call.
+func (e *batches) encode(records []Record, txn *TxnBatch, now time.Time) ([]byte, error) {
 	if e.b == nil {
 		e.b = record.NewBuilder(nil)
 	}
@@ -49,50 +42,38 @@ func (e *batches) encode(records []Record, now time.Time) ([]byte, error) {
 		e.text = text
 		e.b.Append(now.UnixMilli(), text[:n], value, nil)
 	}
-	e.buf = e.b.Seal(record.NoProducer())
+	stamp := record.NoProducer()
+	if txn != nil {
+		stamp.ProducerID, stamp.ProducerEpoch, stamp.Transactional = txn.ProducerID, txn.ProducerEpoch, true
+	}
+	e.buf = e.b.Seal(stamp)
 	return e.buf, nil
 }
 
-// decode hands the records of a batch to f. What a transaction wrote waits for its marker: committed it goes to f then,
-// aborted it never does, and without a marker at the end of the log it is nothing yet. Types that this version does not
-// know are passed over, as Apache Kafka does after a downgrade.
-func (e *batches) decode(batch []byte, f func(offset int64, key, value logrecord.Record) error) (skipped int, err error) {
+// decode replays a batch into a machine. Types that this version does not know are passed over, as Apache Kafka does after
+// a downgrade.
+func (e *batches) decode(batch []byte, m Shard) (skipped int, err error) {
 	h, err := record.ParseHeader(batch)
 	if err != nil {
 		return 0, err
 	}
-	if h.Control() {
-		return 0, e.endTransaction(batch, f)
+	if !h.Control() && !h.Transactional() {
+		return e.records(batch, m.Replay)
 	}
-	if h.Transactional() {
-		if e.open == nil {
-			e.open = make(map[int64][]replayed)
-		}
-		// The batch lies in a buffer of the log's reader, and these records stay.
-		return e.records(append([]byte(nil), batch...), func(offset int64, key, value logrecord.Record) error {
-			e.open[h.ProducerID] = append(e.open[h.ProducerID], replayed{offset, key, value})
-			return nil
+	t, ok := m.(TxnShard)
+	if !ok {
+		return 0, fmt.Errorf("offset %d: the log of a %T has a transaction of producer %d", h.BaseOffset, m, h.ProducerID)
+	}
+	if !h.Control() {
+		return e.records(batch, func(offset int64, key, value logrecord.Record) error {
+			return t.ReplayTxn(offset, h.ProducerID, key, value)
 		})
 	}
-	return e.records(batch, f)
-}
-
-func (e *batches) endTransaction(batch []byte, f func(offset int64, key, value logrecord.Record) error) error {
 	h, kind, _, err := record.ReadControl(batch)
-	if err != nil {
-		return err
+	if err != nil || kind != record.ControlCommit && kind != record.ControlAbort {
+		return 0, err
 	}
-	written := e.open[h.ProducerID]
-	delete(e.open, h.ProducerID)
-	if kind != record.ControlCommit {
-		return nil
-	}
-	for _, r := range written {
-		if err := f(r.offset, r.key, r.value); err != nil {
-			return fmt.Errorf("offset %d: %w", r.offset, err)
-		}
-	}
-	return nil
+	return 0, t.EndTxn(h.BaseOffset, h.ProducerID, kind == record.ControlCommit)
 }
 
 // records reads the records of one batch.

@@ -11,16 +11,19 @@
 //	                        Replay(record)*          the only thing that changes what is durable, here and on loading
 //	                           │ held until the high watermark has passed the batch
 //	                           ▼
-//	                        replies leave
+//	                        replies leave, effects run
 //
 // The [Runtime] owns all shards of one topic: one goroutine, one inbox, one timer. A timeout is a request like any other:
 // the runtime sleeps until the nearest Deadline of its shards and calls Tick.
 //
+// A result may be a batch of a producer's transaction: the machine, a [TxnShard], keeps what was written until the marker
+// comes, which WriteMarker appends. Transactions that are open in a log when it is loaded are open in the machine.
+//
 // # Map
 //
-//   - shard.go    Shard, Request, Result, Record: what a machine and the runtime say to each other
+//   - shard.go    Shard, TxnShard, Request, Result, Record: what a machine and the runtime say to each other
 //   - writer.go   Writer: what the runtime needs of the log; the server hands one in
-//   - runtime.go  Runtime: inbox, loop, timer, Submit, Elect, Resign, Close
+//   - runtime.go  Runtime: inbox, loop, timer, Submit, WriteMarker, Elect, Resign, Close
 //   - serve.go    one request from Handle to its replies
 //   - load.go     replay of a partition's log; small logs at once, big ones beside the loop
 //   - batch.go    records to a batch and back

@@ -61,7 +61,7 @@ func (r *Runtime) replay(s *shard, decoder *batches) error {
 		if r.ended() {
 			return errStopped
 		}
-		n, err := decoder.decode(batch, s.machine.Replay)
+		n, err := decoder.decode(batch, s.machine)
 		skipped += n
 		return err
 	})
@@ -103,7 +103,12 @@ func (r *Runtime) drop(partition int32, code errcode.Code) {
 	}
 	delete(r.shards, partition)
 	for _, h := range s.held {
-		r.answer(Reply{Ticket: h.reply.Ticket, Code: code})
+		switch {
+		case h.marker != nil:
+			h.marker(code)
+		case h.effect == nil: // what should have followed is not going to happen
+			r.answer(Reply{Ticket: h.reply.Ticket, Code: code})
+		}
 	}
 	if m, ok := s.machine.(Dropper); ok && s.active {
 		var out Result

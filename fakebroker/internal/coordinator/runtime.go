@@ -51,13 +51,15 @@ type shard struct {
 	active    bool
 	end       int64  // offset behind what was replayed
 	committed int64  // high watermark
-	held      []held // replies that wait for it, in order of offset
+	held      []held // what waits for it, in order of offset
 }
 
-// held is a reply that rests on everything below an offset.
+// held is what rests on everything below an offset: a reply, or one of the functions.
 type held struct {
 	offset int64
 	reply  Reply
+	effect func()
+	marker func(errcode.Code)
 }
 
 // New starts a runtime without shards. Close ends its goroutine.
@@ -88,6 +90,15 @@ func (r *Runtime) Submit(partition int32, req Request, done func(response any, c
 func (r *Runtime) SubmitAll(req Request, done func(answers map[int32]Reply)) {
 	if !r.post(func() { r.serveAll(req, done) }) {
 		done(nil)
+	}
+}
+
+// WriteMarker ends a transaction in a partition's log. done runs once, on the runtime's goroutine as a rule, when the
+// marker is below the high watermark, or with a code: what the log refused it with, NOT_COORDINATOR or
+// COORDINATOR_LOAD_IN_PROGRESS. It must not block.
+func (r *Runtime) WriteMarker(partition int32, m Marker, done func(errcode.Code)) {
+	if !r.post(func() { r.writeMarker(partition, m, done) }) {
+		done(errcode.CoordinatorNotAvailable)
 	}
 }
 

@@ -24,9 +24,20 @@ type tally struct {
 	due     time.Time
 	loaded  bool
 	failed  errcode.Code
+	open    map[int64][]string // names of transactions, by producer id
+	effects []string           // Committed, in order
 }
 
 type wait struct{}
+
+// inTxn adds a record in a producer's transaction.
+type inTxn struct {
+	producer int64
+	name     string
+}
+
+// effect adds a record, and an effect of that name.
+type effect string
 
 func (s *tally) Handle(now time.Time, r Request, out *Result) {
 	switch b := r.Body.(type) {
@@ -42,6 +53,17 @@ func (s *tally) Handle(now time.Time, r Request, out *Result) {
 			s.failed = code
 			next.Refuse(r.Ticket, code)
 		})
+	case inTxn:
+		out.Record(&logrecord.OffsetCommitKey{Group: b.name}, &logrecord.OffsetCommitValue{}, 3)
+		out.Txn = &TxnBatch{ProducerID: b.producer, ProducerEpoch: 7, Guard: 99}
+		out.Reply(r.Ticket, "taken")
+	case effect:
+		out.Record(&logrecord.OffsetCommitKey{Group: "effect"}, &logrecord.OffsetCommitValue{}, 3)
+		out.Committed = append(out.Committed, func() { s.effects = append(s.effects, string(b)) })
+		out.Written = append(out.Written, func(_ time.Time, next *Result) {
+			next.Committed = append(next.Committed, func() { s.effects = append(s.effects, string(b)+" later") })
+		})
+		out.Reply(r.Ticket, "taken")
 	case wait:
 		s.waiting = append(s.waiting, r.Ticket)
 		s.due = now.Add(time.Minute)
@@ -60,6 +82,24 @@ func (s *tally) Replay(_ int64, key, value logrecord.Record) error {
 		return nil
 	}
 	s.counts[k.Group]++
+	return nil
+}
+
+func (s *tally) ReplayTxn(_ int64, producer int64, key, value logrecord.Record) error {
+	if s.open == nil {
+		s.open = make(map[int64][]string)
+	}
+	s.open[producer] = append(s.open[producer], key.(*logrecord.OffsetCommitKey).Group)
+	return nil
+}
+
+func (s *tally) EndTxn(_, producer int64, commit bool) error {
+	for _, name := range s.open[producer] {
+		if commit {
+			s.counts[name]++
+		}
+	}
+	delete(s.open, producer)
 	return nil
 }
 
@@ -89,15 +129,18 @@ type memory struct {
 	refuse    error
 	slow      chan struct{} // Load of a big log waits for it
 	appends   int
+	guards    []uint64 // of Append
+	repeat    bool     // markers append nothing
 }
 
 func newMemory() *memory {
 	return &memory{batches: make(map[int32][][]byte), end: make(map[int32]int64), committed: make(map[int32]int64)}
 }
 
-func (m *memory) Append(partition, _ int32, batch []byte, _ time.Time) (int64, int64, error) {
+func (m *memory) Append(partition, _ int32, batch []byte, guard uint64, _ time.Time) (int64, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.guards = append(m.guards, guard)
 	if m.refuse != nil {
 		return 0, 0, m.refuse
 	}
@@ -111,6 +154,14 @@ func (m *memory) Append(partition, _ int32, batch []byte, _ time.Time) (int64, i
 		m.committed[partition] = m.end[partition]
 	}
 	return m.end[partition], m.committed[partition], nil
+}
+
+func (m *memory) AppendMarker(partition, epoch int32, k Marker, now time.Time) (int64, int64, error) {
+	if m.repeat {
+		return m.end[partition], m.committed[partition], nil
+	}
+	return m.Append(partition, epoch, record.AppendEndTxn(nil, record.EndTxn{Commit: k.Commit, CoordinatorEpoch: k.CoordinatorEpoch},
+		0, 0, 1, k.ProducerID, k.ProducerEpoch), 0, now)
 }
 
 func (m *memory) Size(int32) int64 {
@@ -306,29 +357,105 @@ func TestDivisibleResultsGoInSeveralBatches(t *testing.T) {
 func TestTransactionsCountOnlyWhenTheyWereCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMemory()
-		write := func(id int64, name string) {
-			key, err := logrecord.AppendKey(nil, &logrecord.OffsetCommitKey{Group: name})
-			require.NoError(t, err)
-			value, err := logrecord.AppendValue(nil, &logrecord.OffsetCommitValue{}, 3)
-			require.NoError(t, err)
-			b := record.NewBuilder(nil)
-			b.Append(1, key, value, nil)
-			s := record.NoProducer()
-			s.ProducerID, s.ProducerEpoch, s.BaseSequence, s.Transactional = id, 0, 0, true
-			_, _, _ = w.Append(0, 0, b.Seal(s), time.Time{})
-		}
-		end := func(id int64, commit bool) {
-			_, _, _ = w.Append(0, 0, record.AppendEndTxn(nil, record.EndTxn{Commit: commit}, 0, 0, 1, id, 0), time.Time{})
-		}
-		write(1, "committed")
-		write(2, "aborted")
-		write(1, "committed")
-		end(2, false)
-		end(1, true)
-		write(3, "open")
 		r := newRuntime(t, w)
 		r.Elect(0, 1)
+		end := func(producer int64, commit bool) errcode.Code {
+			code := errcode.Code(-2)
+			r.WriteMarker(0, Marker{ProducerID: producer, ProducerEpoch: 8, CoordinatorEpoch: 1, Commit: commit}, func(c errcode.Code) { code = c })
+			synctest.Wait()
+			return code
+		}
+		for _, b := range []inTxn{{1, "committed"}, {2, "aborted"}, {1, "committed"}, {3, "open"}} {
+			require.Equal(t, "taken", ask(r, 0, b).Response)
+		}
+		require.Equal(t, []uint64{99, 99, 99, 99}, w.guards)
+		h, err := record.ParseHeader(w.batches[0][0])
+		require.NoError(t, err)
+		require.True(t, h.Transactional())
+		require.Equal(t, []any{int64(1), int16(7), record.NoSequence}, []any{h.ProducerID, h.ProducerEpoch, h.BaseSequence})
+		require.Equal(t, 0, ask(r, 0, 0).Response, "nothing has been committed")
+		require.Equal(t, errcode.None, end(2, false))
+		require.Equal(t, 0, ask(r, 0, 0).Response)
+		require.Equal(t, errcode.None, end(1, true))
+		require.Equal(t, 1, ask(r, 0, 0).Response)
+		r.Reload(0, func() {})
 		require.Equal(t, 1, ask(r, 0, 0).Response, "one name is known")
+		require.Equal(t, errcode.None, end(3, true), "a transaction that was open when the log was loaded")
+		require.Equal(t, 2, ask(r, 0, 0).Response)
 		require.Equal(t, 3, ask(r, 0, "committed").Response)
+		w.repeat = true
+		ask(r, 0, inTxn{1, "again"})
+		require.Equal(t, errcode.None, end(1, true))
+		require.Equal(t, 2, ask(r, 0, 0).Response, "a marker that was not appended ends nothing")
+	})
+}
+
+func TestMarkersAreAnsweredWhenTheyAreCommittedOrLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		var got []errcode.Code
+		end := func() {
+			r.WriteMarker(0, Marker{ProducerID: 1, Commit: true}, func(c errcode.Code) { got = append(got, c) })
+			synctest.Wait()
+		}
+		end()
+		require.Equal(t, []errcode.Code{errcode.NotCoordinator}, got)
+		w.slow = make(chan struct{})
+		r.Elect(0, 1)
+		end()
+		require.Equal(t, errcode.CoordinatorLoadInProgress, got[1])
+		close(w.slow)
+		synctest.Wait()
+		w.lag = true
+		end()
+		require.Len(t, got, 2, "not below the high watermark")
+		r.Committed(0, 1)
+		synctest.Wait()
+		require.Equal(t, errcode.None, got[2])
+		end()
+		r.Resign(0)
+		synctest.Wait()
+		require.Equal(t, errcode.NotCoordinator, got[3])
+		r.Elect(0, 2)
+		synctest.Wait()
+		w.refuse = fmt.Errorf("append: %w", errcode.TransactionCoordinatorFenced)
+		end()
+		require.Equal(t, errcode.TransactionCoordinatorFenced, got[4])
+		w.refuse = errors.New("disk")
+		end()
+		require.Equal(t, errcode.UnknownServerError, got[5])
+		r.Close()
+		end()
+		require.Equal(t, errcode.CoordinatorNotAvailable, got[6])
+	})
+}
+
+func TestEffectsWaitForTheHighWatermark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		var m *tally
+		r := New(Options{Log: logrecord.GroupLog, Writer: w, Logger: slog.New(slog.DiscardHandler), NewShard: func(int32) Shard {
+			m = &tally{counts: make(map[string]int)}
+			return m
+		}})
+		defer r.Close()
+		r.Elect(0, 1)
+		ask(r, 0, effect("a"))
+		require.Equal(t, []string{"a", "a later"}, m.effects)
+		w.lag = true
+		ask(r, 0, effect("b"))
+		require.Len(t, m.effects, 2)
+		r.Committed(0, 2)
+		synctest.Wait()
+		require.Equal(t, []string{"a", "a later", "b", "b later"}, m.effects)
+		w.refuse = errcode.NotEnoughReplicas
+		require.Equal(t, errcode.CoordinatorNotAvailable, ask(r, 0, effect("refused")).Code)
+		w.refuse = nil
+		old := m
+		ask(r, 0, effect("lost"))
+		r.Elect(0, 2)
+		synctest.Wait()
+		require.Len(t, old.effects, 4, "what is refused or lost has no effect")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/logrecord"
 )
 
 // serve takes one request to its shard.
@@ -75,8 +76,8 @@ func (r *Runtime) serveAll(req Request, done func(map[int32]Reply)) {
 	one()
 }
 
-// carryOut does what a result says, in this order: append, replay, Written (which may add to the result), replies. A
-// result of Written or Failed is carried out in turn.
+// carryOut does what a result says, in this order: append, replay, Written (which may add to the result), replies and
+// Committed. A result of Written or Failed is carried out in turn.
 func (r *Runtime) carryOut(s *shard, now time.Time, out *Result) {
 	var next Result
 	if len(out.Records) > 0 {
@@ -97,6 +98,9 @@ func (r *Runtime) carryOut(s *shard, now time.Time, out *Result) {
 	for _, reply := range out.Replies {
 		r.hold(s, reply)
 	}
+	for _, f := range out.Committed {
+		s.held = append(s.held, held{offset: s.end, effect: f})
+	}
 	for _, written := range out.Written {
 		written(now, &next)
 	}
@@ -105,7 +109,7 @@ func (r *Runtime) carryOut(s *shard, now time.Time, out *Result) {
 
 // follow carries out what Written or Failed added, if anything, and lets go what is committed.
 func (r *Runtime) follow(s *shard, now time.Time, next *Result) {
-	if len(next.Records)+len(next.Replies)+len(next.Written) > 0 {
+	if len(next.Records)+len(next.Replies)+len(next.Written)+len(next.Committed) > 0 {
 		r.carryOut(s, now, next)
 		return
 	}
@@ -117,10 +121,10 @@ const divisibleRecords = 500
 
 func (r *Runtime) writeAll(s *shard, now time.Time, out *Result) errcode.Code {
 	if !out.Divisible {
-		return r.write(s, now, out.Records)
+		return r.write(s, now, out.Records, out.Txn)
 	}
 	for part := range slices.Chunk(out.Records, divisibleRecords) {
-		if code := r.write(s, now, part); code != errcode.None {
+		if code := r.write(s, now, part, out.Txn); code != errcode.None {
 			return code
 		}
 	}
@@ -128,25 +132,59 @@ func (r *Runtime) writeAll(s *shard, now time.Time, out *Result) errcode.Code {
 }
 
 // write appends records and replays them.
-func (r *Runtime) write(s *shard, now time.Time, records []Record) errcode.Code {
-	batch, err := r.encoder.encode(records, now)
+func (r *Runtime) write(s *shard, now time.Time, records []Record, txn *TxnBatch) errcode.Code {
+	batch, err := r.encoder.encode(records, txn, now)
 	if err != nil {
 		r.o.Logger.Error("coordinator records were not encoded", "topic", r.o.Log, "partition", s.partition, "err", err)
 		return errcode.UnknownServerError
 	}
-	next, committed, err := r.o.Writer.Append(s.partition, s.epoch, batch, now)
+	var guard uint64
+	replay := s.machine.Replay
+	if txn != nil {
+		guard = txn.Guard
+		replay = func(offset int64, key, value logrecord.Record) error {
+			return s.machine.(TxnShard).ReplayTxn(offset, txn.ProducerID, key, value)
+		}
+	}
+	next, committed, err := r.o.Writer.Append(s.partition, s.epoch, batch, guard, now)
 	if err != nil {
 		r.o.Logger.Error("coordinator records were not written", "topic", r.o.Log, "partition", s.partition, "err", err)
 		return Code(err)
 	}
 	first := next - int64(len(records))
 	for i := range records {
-		if err := s.machine.Replay(first+int64(i), records[i].Key, records[i].Value); err != nil {
+		if err := replay(first+int64(i), records[i].Key, records[i].Value); err != nil {
 			panic("coordinator: a machine does not take its own record: " + err.Error())
 		}
 	}
 	s.end, s.committed = next, max(s.committed, committed)
 	return errcode.None
+}
+
+// writeMarker appends a marker and has the machine end the transaction.
+func (r *Runtime) writeMarker(partition int32, m Marker, done func(errcode.Code)) {
+	s, code := r.ready(partition)
+	if code != errcode.None {
+		done(code)
+		return
+	}
+	next, committed, err := r.o.Writer.AppendMarker(s.partition, s.epoch, m, time.Now())
+	if err != nil {
+		r.o.Logger.Debug("marker was not written", "topic", r.o.Log, "partition", partition, "producer", m.ProducerID, "err", err)
+		if !errors.As(err, &code) {
+			code = errcode.UnknownServerError
+		}
+		done(code)
+		return
+	}
+	if next > s.end { // not the repetition of one that is there
+		if err := s.machine.(TxnShard).EndTxn(next-1, m.ProducerID, m.Commit); err != nil {
+			panic("coordinator: a machine does not take the end of a transaction: " + err.Error())
+		}
+	}
+	s.end, s.committed = max(s.end, next), max(s.committed, committed)
+	s.held = append(s.held, held{offset: s.end, marker: done})
+	r.release(s)
 }
 
 // Code is what clients are told when an append failed, as Apache Kafka's coordinators map it.
@@ -171,11 +209,18 @@ func (r *Runtime) hold(s *shard, reply Reply) {
 	s.held = append(s.held, held{offset: s.end, reply: reply})
 }
 
-// release lets the replies go whose offset is committed.
+// release lets go what is committed.
 func (r *Runtime) release(s *shard) {
 	n := 0
 	for n < len(s.held) && s.held[n].offset <= s.committed {
-		r.answer(s.held[n].reply)
+		switch h := &s.held[n]; {
+		case h.effect != nil:
+			h.effect()
+		case h.marker != nil:
+			h.marker(errcode.None)
+		default:
+			r.answer(h.reply)
+		}
 		n++
 	}
 	if n == len(s.held) {

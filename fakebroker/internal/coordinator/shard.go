@@ -52,6 +52,31 @@ type Result struct {
 	// Divisible lets many records go in several batches: each of them makes sense alone. Replies and Written follow the
 	// last one.
 	Divisible bool
+	// Txn makes the batch one of a producer's transaction, which the machine must be a TxnShard for: what was written
+	// counts when the marker has come. Nil for what counts at once.
+	Txn *TxnBatch
+	// Committed are effects that run, in order and after Replies, once everything the shard has written up to here is below
+	// the high watermark: what leaves it can no longer be lost. They run on the runtime's goroutine and must not block. They
+	// are dropped with the shard, and when the append is refused.
+	Committed []func()
+}
+
+// A TxnBatch says whose transaction a batch belongs to.
+type TxnBatch struct {
+	ProducerID    int64
+	ProducerEpoch int16
+	// Guard is what the log gave out for the verification of the transaction (storage.Log.StartVerification); 0 for none.
+	Guard uint64
+}
+
+// A Marker ends a producer's transaction in a log.
+type Marker struct {
+	ProducerID       int64
+	ProducerEpoch    int16
+	CoordinatorEpoch int32 // of the transaction coordinator
+	Commit           bool
+	// TransactionVersion is that of the transaction: from 2 on the epoch must be higher than that of what it ends (KIP-890).
+	TransactionVersion int8
 }
 
 // Record adds a record with a value.
@@ -88,4 +113,14 @@ type Shard interface {
 	Deadline() time.Time
 	// Tick does one thing that is due at now.
 	Tick(now time.Time, out *Result)
+}
+
+// A TxnShard is a Shard whose log may hold transactions. The records of several producers come interleaved, on loading as
+// when they are written; what has no end when the log is loaded is still open.
+type TxnShard interface {
+	Shard
+	// ReplayTxn is Replay for a record that counts when the producer's transaction is committed.
+	ReplayTxn(offset int64, producerID int64, key, value logrecord.Record) error
+	// EndTxn takes the marker at offset; the producer may have nothing open.
+	EndTxn(offset, producerID int64, commit bool) error
 }

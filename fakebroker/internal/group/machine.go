@@ -23,13 +23,14 @@ type Options struct {
 	Changed func(group string)
 }
 
-// A Machine is the group coordinator of one partition of __consumer_offsets. It implements coordinator.Shard and
-// coordinator.Dropper.
+// A Machine is the group coordinator of one partition of __consumer_offsets. It implements coordinator.TxnShard
+// and coordinator.Dropper.
 type Machine struct {
 	o      Options
 	env    Environment
 	set    settings
 	groups map[string]*group
+	txns   map[int64]map[string]bool // groups that a producer's open transaction has offsets for
 	timers timers
 	loaded bool
 	regex  regexCache
@@ -43,6 +44,7 @@ type group struct {
 	classic  *classicGroup
 	consumer *consumerGroup
 	offsets  offsets
+	pending  pending
 	history  history
 }
 
@@ -51,7 +53,7 @@ func New(o Options) *Machine {
 	if o.Changed == nil {
 		o.Changed = func(string) {}
 	}
-	return &Machine{o: o, env: o.Environment, set: readSettings(o.Environment.Config), groups: make(map[string]*group)}
+	return &Machine{o: o, env: o.Environment, set: readSettings(o.Environment.Config), groups: make(map[string]*group), txns: make(map[int64]map[string]bool)}
 }
 
 // Handle implements coordinator.Shard.
@@ -115,13 +117,13 @@ func (m *Machine) changed(id string, out *coordinator.Result) {
 }
 
 // Replay implements coordinator.Shard.
-func (m *Machine) Replay(_ int64, key, value logrecord.Record) error {
+func (m *Machine) Replay(offset int64, key, value logrecord.Record) error {
 	switch k := key.(type) {
 	case *logrecord.OffsetCommitKey:
 		v, _ := value.(*logrecord.OffsetCommitValue)
-		m.replayOffset(k.Group, k.Topic, k.Partition, v)
+		m.replayOffset(offset, k.Group, k.Topic, k.Partition, v)
 	case *logrecord.LegacyOffsetCommitKey:
-		m.replayLegacyOffset(k, value)
+		m.replayLegacyOffset(offset, k, value)
 	case *logrecord.GroupMetadataKey:
 		v, _ := value.(*logrecord.GroupMetadataValue)
 		m.replayClassic(k.Group, v)
@@ -237,7 +239,7 @@ func (m *Machine) forget(g *group) { m.empty = append(m.empty, g) }
 // sweep removes the groups of which nothing is left. It comes before everything that looks for groups.
 func (m *Machine) sweep() {
 	for _, g := range m.empty {
-		if g.classic == nil && g.consumer == nil && g.offsets.count == 0 && m.groups[g.id] == g {
+		if g.classic == nil && g.consumer == nil && g.offsets.count == 0 && g.pending.empty() && m.groups[g.id] == g {
 			delete(m.groups, g.id)
 		}
 	}

@@ -33,7 +33,7 @@ func (m *Machine) deleteOffsets(r coordinator.Request, req *message.OffsetDelete
 			case subscribed:
 				code = errcode.GroupSubscribedToTopic
 			default:
-				if _, ok := g.offsets.get(t.Name, p.PartitionIndex); ok {
+				if _, ok := g.offsets.get(t.Name, p.PartitionIndex); ok || g.pending.has(t.Name, p.PartitionIndex) {
 					offsetTombstone(out, g.id, t.Name, p.PartitionIndex)
 				}
 			}

@@ -17,6 +17,8 @@ import (
 //	classic of protocol type consumer        its commit, for topics that no member is subscribed to
 //	classic of another type, with members    never
 //	consumer                                 its commit, for topics that no member is subscribed to
+//
+// What an open transaction is about to change does not expire, nor does its group.
 func (m *Machine) expireOffsets(now time.Time, out *coordinator.Result) {
 	out.Divisible = true
 	for _, g := range m.sorted() {
@@ -28,14 +30,14 @@ func (m *Machine) expireOffsets(now time.Time, out *coordinator.Result) {
 			}
 			for _, p := range g.offsets.partitions(topic) {
 				c, _ := g.offsets.get(topic, p)
-				if !m.expired(now, g, c) {
+				if g.pending.has(topic, p) || !m.expired(now, g, c) {
 					left++
 					continue
 				}
 				offsetTombstone(out, g.id, topic, p)
 			}
 		}
-		if left > 0 {
+		if left > 0 || !g.pending.empty() {
 			continue
 		}
 		switch {

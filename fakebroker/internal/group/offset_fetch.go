@@ -26,7 +26,7 @@ func (m *Machine) fetchOffsets(r coordinator.Request, req FetchOffsets, out *coo
 		}
 	}
 	if q.Topics == nil {
-		resp.Topics = m.allOffsets(g, r.Version)
+		resp.Topics = m.allOffsets(g, req.RequireStable, r.Version)
 		out.Reply(r.Ticket, resp)
 		return
 	}
@@ -45,7 +45,7 @@ func (m *Machine) fetchOffsets(r coordinator.Request, req FetchOffsets, out *coo
 			id = known.ID
 		}
 		for _, p := range t.PartitionIndexes {
-			answer.Partitions = append(answer.Partitions, g.fetched(name, id, p, code))
+			answer.Partitions = append(answer.Partitions, g.fetched(name, id, p, req.RequireStable, code))
 		}
 		resp.Topics = append(resp.Topics, answer)
 	}
@@ -53,11 +53,15 @@ func (m *Machine) fetchOffsets(r coordinator.Request, req FetchOffsets, out *coo
 }
 
 // fetched is the answer about one partition; -1 where nothing is committed, or where the commit was of a topic that had
-// the name before. A nil group has none.
-func (g *group) fetched(topic string, id wire.UUID, partition int32, code errcode.Code) message.OffsetFetchResponsePartitions {
+// the name before. With stable there is no answer while a transaction may change it. A nil group has none.
+func (g *group) fetched(topic string, id wire.UUID, partition int32, stable bool, code errcode.Code) message.OffsetFetchResponsePartitions {
 	none := ""
 	p := message.OffsetFetchResponsePartitions{PartitionIndex: partition, CommittedOffset: -1, CommittedLeaderEpoch: -1, Metadata: &none, ErrorCode: int16(code)}
 	if g == nil || code != errcode.None {
+		return p
+	}
+	if stable && g.pending.has(topic, partition) {
+		p.ErrorCode = int16(errcode.UnstableOffsetCommit)
 		return p
 	}
 	c, ok := g.offsets.get(topic, partition)
@@ -69,7 +73,7 @@ func (g *group) fetched(topic string, id wire.UUID, partition int32, code errcod
 }
 
 // allOffsets lists everything a group has committed. By id only what still has one can be told.
-func (m *Machine) allOffsets(g *group, version int16) []message.OffsetFetchResponseTopics {
+func (m *Machine) allOffsets(g *group, stable bool, version int16) []message.OffsetFetchResponseTopics {
 	all := []message.OffsetFetchResponseTopics{}
 	if g == nil {
 		return all
@@ -82,7 +86,7 @@ func (m *Machine) allOffsets(g *group, version int16) []message.OffsetFetchRespo
 			continue
 		}
 		for _, p := range g.offsets.partitions(topic) {
-			if f := g.fetched(topic, t.TopicId, p, errcode.None); f.CommittedOffset >= 0 {
+			if f := g.fetched(topic, t.TopicId, p, stable, errcode.None); f.CommittedOffset >= 0 || f.ErrorCode != 0 {
 				t.Partitions = append(t.Partitions, f)
 			}
 		}

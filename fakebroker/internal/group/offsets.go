@@ -18,12 +18,16 @@ type committed struct {
 	at          int64     // ms, of the commit
 	expires     int64     // ms, -1 when the group's retention decides
 	topicID     wire.UUID // zero when the commit was of a time before topic ids
+	record      int64     // offset of the commit's own record
 }
 
-// offsets are the committed offsets of one group by topic and partition. The zero value is empty.
-//
-// Pending offsets of transactions will stand beside them by producer id: TxnOffsetCommit adds there, the marker of the
-// transaction moves or drops them, and a fetch that requires stable offsets looks there first.
+func newCommitted(record int64, v *logrecord.OffsetCommitValue) committed {
+	return committed{offset: v.Offset, leaderEpoch: v.LeaderEpoch, metadata: v.Metadata,
+		at: v.CommitTimestamp, expires: v.ExpireTimestamp, topicID: v.TopicId, record: record}
+}
+
+// offsets are the committed offsets of one group by topic and partition, or those of one of its transactions (pending.go).
+// The zero value is empty.
 type offsets struct {
 	byTopic map[string]map[int32]committed
 	count   int
@@ -69,42 +73,52 @@ func (o *offsets) partitions(topic string) []int32 {
 }
 
 // replayOffset takes an offset, nil for a tombstone. A group that only commits is made by its first offset.
-func (m *Machine) replayOffset(id, topic string, partition int32, v *logrecord.OffsetCommitValue) {
+func (m *Machine) replayOffset(record int64, id, topic string, partition int32, v *logrecord.OffsetCommitValue) {
 	if v == nil {
 		if g := m.groups[id]; g != nil {
 			g.offsets.remove(topic, partition)
+			g.pending.drop(topic, partition)
 		}
 		return
 	}
+	m.offsetGroup(id).offsets.put(topic, partition, newCommitted(record, v))
+}
+
+// offsetGroup returns the group that an offset is committed for.
+func (m *Machine) offsetGroup(id string) *group {
 	g := m.group(id)
-	g.offsets.put(topic, partition, committed{offset: v.Offset, leaderEpoch: v.LeaderEpoch, metadata: v.Metadata,
-		at: v.CommitTimestamp, expires: v.ExpireTimestamp, topicID: v.TopicId})
 	if g.classic == nil && g.consumer == nil {
 		g.classic = newClassicGroup()
 	}
+	return g
 }
 
 // replayLegacyOffset takes a record of type 0, which Kafka before 0.9 wrote.
-func (m *Machine) replayLegacyOffset(k *logrecord.LegacyOffsetCommitKey, value logrecord.Record) {
+func (m *Machine) replayLegacyOffset(record int64, k *logrecord.LegacyOffsetCommitKey, value logrecord.Record) {
 	old, ok := value.(*logrecord.LegacyOffsetCommitValue)
 	if !ok {
-		m.replayOffset(k.Group, k.Topic, k.Partition, nil)
+		m.replayOffset(record, k.Group, k.Topic, k.Partition, nil)
 		return
 	}
 	v := logrecord.NewOffsetCommitValue()
 	v.Offset, v.Metadata, v.CommitTimestamp = old.Offset, old.Metadata, old.CommitTimestamp
-	m.replayOffset(k.Group, k.Topic, k.Partition, v)
+	m.replayOffset(record, k.Group, k.Topic, k.Partition, v)
 }
 
 func offsetTombstone(out *coordinator.Result, id, topic string, partition int32) {
 	out.Tombstone(&logrecord.OffsetCommitKey{Group: id, Topic: topic, Partition: partition})
 }
 
-// removeAllOffsets writes tombstones for every offset of a group.
+// removeAllOffsets writes tombstones for every offset of a group, those of open transactions too.
 func removeAllOffsets(g *group, out *coordinator.Result) {
 	for _, topic := range g.offsets.topics() {
 		for _, p := range g.offsets.partitions(topic) {
 			offsetTombstone(out, g.id, topic, p)
+		}
+	}
+	for _, p := range g.pending.partitions() {
+		if _, done := g.offsets.get(p.Topic, p.Partition); !done {
+			offsetTombstone(out, g.id, p.Topic, p.Partition)
 		}
 	}
 }
@@ -117,6 +131,11 @@ func (m *Machine) topicDeleted(t *image.Topic, out *coordinator.Result) {
 		for _, p := range g.offsets.partitions(t.Name) {
 			if c, _ := g.offsets.get(t.Name, p); c.topicID.IsZero() || c.topicID == t.ID {
 				offsetTombstone(out, g.id, t.Name, p)
+			}
+		}
+		for _, p := range g.pending.partitions() {
+			if _, done := g.offsets.get(p.Topic, p.Partition); p.Topic == t.Name && !done {
+				offsetTombstone(out, g.id, t.Name, p.Partition)
 			}
 		}
 	}

@@ -133,7 +133,21 @@ type coordinatorLog struct {
 }
 
 // Append implements coordinator.Writer.
-func (l *coordinatorLog) Append(index, epoch int32, batch []byte, now time.Time) (next, highWatermark int64, err error) {
+func (l *coordinatorLog) Append(index, epoch int32, batch []byte, guard uint64, now time.Time) (next, highWatermark int64, err error) {
+	return l.append(index, epoch, func(log *storage.Log) (storage.AppendInfo, error) {
+		return log.AppendAsLeader(batch, epoch, storage.FromCoordinator, now)
+	})
+}
+
+// AppendMarker implements coordinator.Writer.
+func (l *coordinatorLog) AppendMarker(index, epoch int32, m coordinator.Marker, now time.Time) (next, highWatermark int64, err error) {
+	return l.append(index, epoch, func(log *storage.Log) (storage.AppendInfo, error) {
+		return log.AppendEndTxnMarker(storage.EndTxnMarker{ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch,
+			Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch}, epoch, now)
+	})
+}
+
+func (l *coordinatorLog) append(index, epoch int32, write func(*storage.Log) (storage.AppendInfo, error)) (next, highWatermark int64, err error) {
 	p, err := l.led(index, epoch)
 	if err != nil {
 		return 0, 0, err
@@ -142,7 +156,7 @@ func (l *coordinatorLog) Append(index, epoch int32, batch []byte, now time.Time)
 	if state.inSync < p.minInSync(state) {
 		return 0, 0, fmt.Errorf("append to %s-%d with %d replicas in sync: %w", l.topic, index, state.inSync, errcode.NotEnoughReplicas)
 	}
-	info, err := p.log.AppendAsLeader(batch, epoch, storage.FromCoordinator, now)
+	info, err := write(p.log)
 	if err != nil {
 		return 0, 0, fmt.Errorf("append to %s-%d: %w: %w", l.topic, index, storage.CodeOf(err), err)
 	}
