@@ -3,6 +3,8 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +149,7 @@ func TestPartitionsGrowAndNeverShrink(t *testing.T) {
 
 // Rows that the controller's quota holds up are asked for again, without those that got through (KIP-599).
 func TestThrottledRowsAreAskedForAgain(t *testing.T) {
+	var mu sync.Mutex
 	asked := [][]string{}
 	p := peer(t, 1, func(r *wiretest.Request) message.Response {
 		req, ok := r.Body.(*message.CreateTopicsRequest)
@@ -162,11 +165,15 @@ func TestThrottledRowsAreAskedForAgain(t *testing.T) {
 			}
 			resp.Topics = append([]message.CreatableTopicResult{row}, resp.Topics...)
 		}
+		mu.Lock()
 		asked = append(asked, list)
+		mu.Unlock()
 		return resp
 	})
 	rows, err := adminOf(t, p).CreateTopics(t.Context(), admin.NewTopic{Name: "a"}, admin.NewTopic{Name: "b"}, admin.NewTopic{Name: "c"})
 	require.NoError(t, err)
+	mu.Lock()
+	defer mu.Unlock()
 	require.Equal(t, [][]string{{"a", "b", "c"}, {"b", "c"}, {"c"}}, asked)
 	require.Equal(t, "c", rows[2].Name)
 	require.Equal(t, 1, rows[2].Partitions)
@@ -175,17 +182,19 @@ func TestThrottledRowsAreAskedForAgain(t *testing.T) {
 // A broker that is not the controller is left for the one that is.
 func TestControllerIsFollowed(t *testing.T) {
 	var p *wiretest.Peer
-	controller := int32(1)
+	var controller atomic.Int32 // the brokers answer side by side
+	controller.Store(1)
 	p = peer(t, 2, func(r *wiretest.Request) message.Response {
 		switch req := r.Body.(type) {
 		case *message.MetadataRequest:
 			resp := p.Metadata(req)
-			resp.ControllerId = controller
+			resp.ControllerId = controller.Load()
 			return resp
 		case *message.DeleteTopicsRequest:
 			code := errcode.None
 			if r.Broker != 2 {
-				controller, code = 2, errcode.NotController
+				controller.Store(2)
+				code = errcode.NotController
 			}
 			return &message.DeleteTopicsResponse{Responses: []message.DeletableTopicResult{{Name: req.Topics[0].Name, ErrorCode: int16(code)}}}
 		}
@@ -220,11 +229,11 @@ func TestLostAnswersAndDroppedConnectionsAreTriedAgain(t *testing.T) {
 
 func TestTopicIsAwaitedUntilItHasLeaders(t *testing.T) {
 	var p *wiretest.Peer
-	asked := 0 // by the administrator: the client itself asks for no topic
+	var asked atomic.Int32 // by the administrator: the client itself asks for no topic
 	p = peer(t, 1, func(r *wiretest.Request) message.Response {
 		if req, ok := r.Body.(*message.MetadataRequest); ok && len(req.Topics) > 0 {
 			require.False(t, req.AllowAutoTopicCreation, "waiting for a topic does not create it")
-			switch asked++; asked {
+			switch asked.Add(1) {
 			case 2:
 				p.SetTopic("late", 0, 1, -1)
 			case 4:
@@ -234,7 +243,7 @@ func TestTopicIsAwaitedUntilItHasLeaders(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, adminOf(t, p).AwaitTopic(t.Context(), "late"))
-	require.Equal(t, 4, asked)
+	require.EqualValues(t, 4, asked.Load())
 }
 
 // Everything that waits ends with ctx, or by itself after default.api.timeout.ms, and says what it was waiting for.

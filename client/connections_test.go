@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,12 +247,12 @@ func TestHealthTellsTheState(t *testing.T) {
 
 func TestControllerIsAskedAgainWhenItMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int32
 		_, c := start(t, 2, func(r *wiretest.Request) message.Response {
 			if r.Key != wire.KeyCreateTopics {
 				return nil
 			}
-			if asked++; asked < 3 {
+			if asked.Add(1) < 3 {
 				return &message.CreateTopicsResponse{Topics: []message.CreatableTopicResult{{Name: "a", ErrorCode: 41}}} // NOT_CONTROLLER
 			}
 			return &message.CreateTopicsResponse{Topics: []message.CreatableTopicResult{{Name: "a", ErrorCode: 36}}} // TOPIC_ALREADY_EXISTS
@@ -259,28 +260,29 @@ func TestControllerIsAskedAgainWhenItMoved(t *testing.T) {
 		resp, err := c.Request(t.Context(), client.Controller(), message.NewCreateTopicsRequest())
 		require.NoError(t, err, "an error of one item is the caller's business")
 		require.EqualValues(t, 36, resp.(*message.CreateTopicsResponse).Topics[0].ErrorCode)
-		require.Equal(t, 3, asked)
+		require.EqualValues(t, 3, asked.Load())
 		require.EqualValues(t, 2, c.Metrics().RequestRetries)
 	})
 }
 
 func TestCoordinatorThatMovedIsLookedUpAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		at := int32(1)
+		var at atomic.Int32 // the brokers answer side by side
+		at.Store(1)
 		peer, c := start(t, 2, func(r *wiretest.Request) message.Response {
 			switch req := r.Body.(type) {
 			case *message.FindCoordinatorRequest:
 				resp := new(message.FindCoordinatorResponse)
 				if r.Version < 4 {
-					resp.NodeId = at
+					resp.NodeId = at.Load()
 					return resp
 				}
 				for _, key := range req.CoordinatorKeys {
-					resp.Coordinators = append(resp.Coordinators, message.Coordinator{Key: key, NodeId: at})
+					resp.Coordinators = append(resp.Coordinators, message.Coordinator{Key: key, NodeId: at.Load()})
 				}
 				return resp
 			case *message.HeartbeatRequest:
-				if r.Broker != at {
+				if r.Broker != at.Load() {
 					return &message.HeartbeatResponse{ErrorCode: 16} // NOT_COORDINATOR
 				}
 				return &message.HeartbeatResponse{ErrorCode: 22} // ILLEGAL_GENERATION
@@ -293,7 +295,7 @@ func TestCoordinatorThatMovedIsLookedUpAgain(t *testing.T) {
 			require.EqualValues(t, 22, resp.(*message.HeartbeatResponse).ErrorCode, "the answer comes beside the error")
 		}
 		heartbeat()
-		at = 2
+		at.Store(2)
 		heartbeat()
 		require.Len(t, peer.Requests(wire.KeyFindCoordinator), 2)
 		nodes, errs, err := c.Coordinators(t.Context(), client.TransactionCoordinator, "t1", "t2", "t3")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -299,18 +300,23 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 
 func TestThrottledClientWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var at []time.Time
 		_, c := start(t, 1, func(r *wiretest.Request) message.Response {
 			if r.Key != wire.KeyDescribeCluster {
 				return nil
 			}
+			mu.Lock()
 			at = append(at, time.Now())
+			mu.Unlock()
 			return &message.DescribeClusterResponse{ThrottleTimeMs: 1500}
 		})
 		for range 2 {
 			_, err := c.Request(t.Context(), client.AnyBroker(), clusterRequest())
 			require.NoError(t, err)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		require.Equal(t, 1500*time.Millisecond, at[1].Sub(at[0]))
 		require.Equal(t, 3*time.Second, c.Metrics().Throttled)
 	})

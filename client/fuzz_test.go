@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,9 +89,9 @@ func FuzzHostileBroker(f *testing.F) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
-			n := 0
+			var n atomic.Int32
 			peer := wiretest.NewCluster(1, func(r *wiretest.Request) message.Response {
-				if n++; n <= int(script[0]%4) {
+				if n.Add(1) <= int32(script[0]%4) {
 					return answerCluster(r)
 				}
 				if script[1]%2 == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -106,11 +107,11 @@ func TestScriptDecides(t *testing.T) {
 }
 
 func TestReplayGivesTheRecordedAnswers(t *testing.T) {
-	code := int16(20)
+	var code atomic.Int32
+	code.Store(20)
 	original := wiretest.New(func(req message.Request, version int16) message.Response {
 		if req.Key() == wire.KeyHeartbeat {
-			code++
-			return &message.HeartbeatResponse{ErrorCode: code}
+			return &message.HeartbeatResponse{ErrorCode: int16(code.Add(1))}
 		}
 		return nil
 	})
