@@ -184,7 +184,9 @@ func (g *group) last(claims []*claim, cause error) {
 			g.commitFailed(offsets, err)
 			if !errors.Is(err, groupmember.ErrLost) && cause == ErrClosed {
 				g.mu.Lock()
-				g.failure = fmt.Errorf("consumer: the last commit of group %q: %w", g.cfg.ID, err)
+				if !g.over { // else Close was cut short and has said so; the next Close has nothing to add
+					g.failure = fmt.Errorf("consumer: the last commit of group %q: %w", g.cfg.ID, err)
+				}
 				g.mu.Unlock()
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -34,7 +35,7 @@ func consumeWith(t testing.TB, k *logpeer.Cluster, clientOpts []client.Option, o
 	c, err := consumer.New(cl, opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, c.Close(context.Background()))
+		assert.NoError(t, c.Close(context.Background()))
 		require.NoError(t, cl.Close(context.Background()))
 	})
 	return c
