@@ -75,3 +75,43 @@ func TestRuleSaysItselfInWords(t *testing.T) {
 	require.Equal(t, `Produce topic orders client "c" after 1 times 2: delay 1s lose response`, r.String())
 	require.Equal(t, "any request: error NOT_CONTROLLER", Any().Error(errcode.NotController).String())
 }
+
+func TestSelectorsNeedTheNameInTheRequest(t *testing.T) {
+	named := func(ids ...string) func() []string { return func() []string { return ids } }
+	p := Point{Key: wire.KeyTxnOffsetCommit, Topics: named("orders"), Groups: named("g"), TransactionalIDs: named("tx")}
+	for rule, matches := range map[*Rule]bool{
+		new(Any().Topic("orders").Group("g").TransactionalID("tx", "other")): true,
+		new(Any().Group("h")):                                                    false,
+		new(Any().TransactionalID("ty")):                                         false,
+		new(Any().Except(wire.KeyTxnOffsetCommit)):                               false,
+		new(On(wire.KeyEndTxn, wire.KeyTxnOffsetCommit)):                         true,
+		new(On(wire.KeyEndTxn)):                                                  false,
+		new(On(wire.KeyEndTxn, wire.KeyTxnOffsetCommit).Except(wire.KeyProduce)): true,
+	} {
+		require.Equal(t, matches, rule.matches(&p), rule.String())
+	}
+	require.False(t, new(Any().Group("g")).matches(&Point{Key: wire.KeyApiVersions}), "it names nobody")
+}
+
+func TestHooksGetTheRequest(t *testing.T) {
+	var s Set
+	var got []wire.Key
+	s.Add(Any().OnArrival(func(p Point) { got = append(got, p.Key) }).OnAnswer(func(p Point) { got = append(got, -p.Key) }))
+	o := s.Match(produceTo("a"))
+	require.False(t, o.IsZero())
+	o.Arrived()
+	o.Answered()
+	o = s.Match(Point{Key: wire.KeyFetch})
+	o.Answered()
+	require.Equal(t, []wire.Key{0, 0, -1}, got)
+}
+
+func TestLateRuleSaysItselfInWords(t *testing.T) {
+	r := On(wire.KeyEndTxn, wire.KeyProduce).TransactionalID("tx").Except(wire.KeyFetch).OnArrival(func(Point) {}).OnAnswer(func(Point) {}).Late(time.Second)
+	require.Equal(t, "EndTxn or Produce transactional id tx except Fetch: call on arrival call on answer drop connection, apply 1s later", r.String())
+	var s Set
+	s.Add(r)
+	o := s.Match(Point{Key: wire.KeyEndTxn, TransactionalIDs: func() []string { return []string{"tx"} }})
+	require.True(t, o.Late)
+	require.Equal(t, time.Second, o.LateBy)
+}

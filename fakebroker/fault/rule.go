@@ -10,30 +10,35 @@ import (
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
-// anyKey stands for every API.
-const anyKey wire.Key = -1
-
 // A Rule chooses requests and says what happens to them. Every method returns a changed copy, so that rules can be kept
 // and refined. A rule without an action only counts.
 type Rule struct {
-	key    wire.Key
+	keys   []wire.Key // none = every API
+	except []wire.Key
 	topics []string
+	groups []string
+	txns   []string
 	client string
 	after  int // matching requests to let pass first
 	times  int // requests to strike then; 0 = all
 
-	delay time.Duration
-	code  errcode.Code
-	drop  bool
-	lose  bool
-	hang  bool
+	delay     time.Duration
+	arrived   func(Point)
+	answered  func(Point)
+	code      errcode.Code
+	drop      bool
+	lose      bool
+	hang      bool
+	late      bool
+	lateBy    time.Duration
+	lateAfter int
 }
 
-// On chooses the requests of one API.
-func On(k wire.Key) Rule { return Rule{key: k} }
+// On chooses the requests of one API, or of several: they are counted together.
+func On(k wire.Key, more ...wire.Key) Rule { return Rule{keys: append([]wire.Key{k}, more...)} }
 
 // Any chooses every request.
-func Any() Rule { return Rule{key: anyKey} }
+func Any() Rule { return Rule{} }
 
 // Produce chooses Produce requests.
 func Produce() Rule { return On(wire.KeyProduce) }
@@ -53,11 +58,32 @@ func InitProducerID() Rule { return On(wire.KeyInitProducerId) }
 // CreateTopics chooses CreateTopics requests.
 func CreateTopics() Rule { return On(wire.KeyCreateTopics) }
 
-// Topic narrows to requests that name one of the topics. An Error then strikes only those topics' partitions, and the
-// rest of the request is served, where the API answers by partition (Produce, Fetch, ListOffsets, DeleteRecords,
-// OffsetForLeaderEpoch). A fetch in a session need not name its topics again: it matches by what it names.
+// Except leaves out the requests of some APIs: Any().Except(wire.KeyApiVersions, wire.KeyMetadata).
+func (r Rule) Except(keys ...wire.Key) Rule {
+	r.except = append(slices.Clip(r.except), keys...)
+	return r
+}
+
+// Topic narrows to requests that name one of the topics, by name or id, in whatever API. An Error then strikes only those
+// topics' partitions, and the rest of the request is served, where the API answers by partition (Produce, Fetch,
+// ListOffsets, DeleteRecords, OffsetForLeaderEpoch). A fetch in a session need not name its topics again, nor a heartbeat
+// of the consumer protocol: they match by what they name. What JoinGroup subscribes to is not looked into.
 func (r Rule) Topic(names ...string) Rule {
 	r.topics = append(slices.Clip(r.topics), names...)
+	return r
+}
+
+// Group narrows to requests that name one of the groups: membership, offsets, FindCoordinator, AddOffsetsToTxn and
+// TxnOffsetCommit.
+func (r Rule) Group(ids ...string) Rule {
+	r.groups = append(slices.Clip(r.groups), ids...)
+	return r
+}
+
+// TransactionalID narrows to requests that name one of the transactional ids: InitProducerId, AddPartitionsToTxn,
+// AddOffsetsToTxn, TxnOffsetCommit, EndTxn, Produce, FindCoordinator and what describes transactions.
+func (r Rule) TransactionalID(ids ...string) Rule {
+	r.txns = append(slices.Clip(r.txns), ids...)
 	return r
 }
 
@@ -101,6 +127,38 @@ func (r Rule) LoseResponse() Rule {
 	return r
 }
 
+// Late lets the request arrive when it is too late: its connection is closed now, and d later the request is applied all
+// the same, with nobody to take the answer. So an old connection's bytes reach a broker after the client has connected
+// again and gone on. If the broker stops before, the request never arrives.
+func (r Rule) Late(d time.Duration) Rule {
+	r.late, r.lateBy = true, d
+	return r
+}
+
+// LateAfter is Late by the client's own steps: the request is applied once n further requests of the same client id have
+// been answered. ApiVersions and the SASL requests of a new connection are not counted. If the client never sends so
+// many, the request never arrives.
+func (r Rule) LateAfter(n int) Rule {
+	r.late, r.lateAfter = true, n
+	return r
+}
+
+// OnArrival has f called when a request has arrived, before it is applied and before the rule's other action; the request
+// waits until f returns. f may do anything: close the client, Stop, Crash or Restart the cluster (the request then is lost
+// with its connection), inject another rule. It runs on a goroutine of its own, which nobody waits for: a test that needs
+// it done has it close a channel.
+func (r Rule) OnArrival(f func(Point)) Rule {
+	r.arrived = f
+	return r
+}
+
+// OnAnswer has f called when a request was applied and its answer is about to leave; the answer waits until f returns. What
+// OnArrival says of f holds here too. A request that is dropped, hangs or comes late has no such moment.
+func (r Rule) OnAnswer(f func(Point)) Rule {
+	r.answered = f
+	return r
+}
+
 // Delay holds the request back for d before it is applied, or before the rule's other action.
 func (r Rule) Delay(d time.Duration) Rule {
 	r.delay = d
@@ -116,13 +174,20 @@ func (r Rule) Hang() Rule {
 // String says the rule in words, for logs.
 func (r Rule) String() string {
 	var b strings.Builder
-	if r.key == anyKey {
+	if len(r.keys) == 0 {
 		b.WriteString("any request")
-	} else {
-		b.WriteString(r.key.String())
 	}
-	if len(r.topics) > 0 {
-		fmt.Fprintf(&b, " topic %s", strings.Join(r.topics, ","))
+	b.WriteString(names(r.keys, " or "))
+	for _, list := range []struct {
+		what string
+		ids  []string
+	}{{"topic", r.topics}, {"group", r.groups}, {"transactional id", r.txns}} {
+		if len(list.ids) > 0 {
+			fmt.Fprintf(&b, " %s %s", list.what, strings.Join(list.ids, ","))
+		}
+	}
+	if len(r.except) > 0 {
+		b.WriteString(" except " + names(r.except, ","))
 	}
 	if r.client != "" {
 		fmt.Fprintf(&b, " client %q", r.client)
@@ -137,7 +202,17 @@ func (r Rule) String() string {
 	if r.delay > 0 {
 		fmt.Fprintf(&b, " delay %v", r.delay)
 	}
+	if r.arrived != nil {
+		b.WriteString(" call on arrival")
+	}
+	if r.answered != nil {
+		b.WriteString(" call on answer")
+	}
 	switch {
+	case r.late && r.lateAfter > 0:
+		fmt.Fprintf(&b, " drop connection, apply after %d more", r.lateAfter)
+	case r.late:
+		fmt.Fprintf(&b, " drop connection, apply %v later", r.lateBy)
 	case r.hang:
 		b.WriteString(" hang")
 	case r.drop:
@@ -150,15 +225,28 @@ func (r Rule) String() string {
 	return b.String()
 }
 
+func names(keys []wire.Key, sep string) string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = k.String()
+	}
+	return strings.Join(list, sep)
+}
+
 func (r *Rule) matches(p *Point) bool {
-	if r.key != anyKey && r.key != p.Key {
+	if len(r.keys) > 0 && !slices.Contains(r.keys, p.Key) || slices.Contains(r.except, p.Key) {
 		return false
 	}
 	if r.client != "" && r.client != p.ClientID {
 		return false
 	}
-	if len(r.topics) == 0 {
+	return oneOf(r.topics, p.Topics) && oneOf(r.groups, p.Groups) && oneOf(r.txns, p.TransactionalIDs)
+}
+
+// oneOf reports whether a request names one of those that are wanted; nobody is asked when none is.
+func oneOf(wanted []string, named func() []string) bool {
+	if len(wanted) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(p.Topics(), func(t string) bool { return slices.Contains(r.topics, t) })
+	return named != nil && slices.ContainsFunc(named(), func(n string) bool { return slices.Contains(wanted, n) })
 }

@@ -16,23 +16,30 @@ import (
 type Point struct {
 	Key      wire.Key
 	ClientID string
-	Topics   func() []string // names of the topics in it; asked only by rules that have topics
+	// What the request names; asked only by rules that have such a selector, and by hooks, until they return. Nil means
+	// that it names none.
+	Topics, Groups, TransactionalIDs func() []string
 }
 
 // An Outcome is what is to happen to a request. The zero value means nothing.
 type Outcome struct {
-	Delay time.Duration
-	Code  errcode.Code // answer with it, unless None
-	Drop  bool         // close the connection, apply nothing
-	Lose  bool         // apply, then close the connection
-	Hang  bool         // never answer
+	Delay     time.Duration
+	Arrived   func()        // call it before anything else but the delay, and wait for it
+	Answered  func()        // call it before the answer leaves, and wait for it
+	Code      errcode.Code  // answer with it, unless None
+	Drop      bool          // close the connection, apply nothing
+	Lose      bool          // apply, then close the connection
+	Hang      bool          // never answer
+	Late      bool          // close the connection, and apply later:
+	LateBy    time.Duration // after this time
+	LateAfter int           // or, if positive, after so many further requests of the client
 
 	topics []string
 }
 
 // IsZero reports whether the request is to be served as if there were no faults.
 func (o *Outcome) IsZero() bool {
-	return o.Delay == 0 && o.Code == errcode.None && !o.Drop && !o.Lose && !o.Hang
+	return o.Delay == 0 && o.Arrived == nil && o.Answered == nil && o.Code == errcode.None && !o.Drop && !o.Lose && !o.Hang && !o.Late
 }
 
 // For returns the code that a topic's partitions are to be answered with.
@@ -89,9 +96,20 @@ func (s *Set) Match(p Point) Outcome {
 		in.hits++
 		close(in.changed)
 		in.changed = make(chan struct{})
-		return Outcome{Delay: r.delay, Code: r.code, Drop: r.drop, Lose: r.lose, Hang: r.hang, topics: r.topics}
+		return r.outcome(p)
 	}
 	return Outcome{}
+}
+
+func (r *Rule) outcome(p Point) Outcome {
+	o := Outcome{Delay: r.delay, Code: r.code, Drop: r.drop, Lose: r.lose, Hang: r.hang, Late: r.late, LateBy: r.lateBy, LateAfter: r.lateAfter, topics: r.topics}
+	if f := r.arrived; f != nil {
+		o.Arrived = func() { f(p) }
+	}
+	if f := r.answered; f != nil {
+		o.Answered = func() { f(p) }
+	}
+	return o
 }
 
 // Hits returns how many requests the rule has struck.

@@ -33,6 +33,7 @@ type Exchange struct {
 	completed time.Time
 	done      chan struct{} // one slot; receives when the answer is there
 	finished  atomic.Bool
+	orphan    bool        // nobody waits for the answer
 	working   atomic.Bool // the connection is in Handle: whoever finishes now need not look at the clock
 }
 
@@ -101,9 +102,22 @@ func (x *Exchange) Resume(next func()) {
 	x.finish(fateResume, nil)
 }
 
+// Orphan returns an exchange of its own, as if c had read frame: the Handler can be given a request whose connection has
+// ended. Whatever it is completed with goes nowhere, and what would have resumed it does not run.
+func Orphan(c *Conn, frame []byte) *Exchange {
+	now := time.Now()
+	return &Exchange{Conn: c, Frame: frame, Timing: Timing{Received: now, RequestBytes: len(frame) + 4}, orphan: true}
+}
+
 func (x *Exchange) finish(f fate, a Answer) {
 	if x.finished.Swap(true) {
 		panic("network: exchange completed twice")
+	}
+	if x.orphan {
+		if held, ok := a.(Releaser); ok {
+			held.Release()
+		}
+		return
 	}
 	x.answer, x.fate, x.completed = a, f, time.Time{}
 	if !x.working.Load() {

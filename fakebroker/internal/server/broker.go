@@ -17,7 +17,6 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
-	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // Options says what a Broker is made of. All fields but Users and Rack must be set.
@@ -70,6 +69,7 @@ type Broker struct {
 	upkeep       chan struct{} // one slot: look at the storage manager's deadline again
 	stop         chan struct{}
 	background   sync.WaitGroup
+	late         lateRequests
 }
 
 // Image returns the newest metadata image that this broker has applied. It is immutable.
@@ -109,65 +109,4 @@ func (b *Broker) AdvertisedAddr(listener string) (host string, port int32) {
 		}
 	}
 	return "", -1
-}
-
-// topicsOf returns the names of the topics in a request, for fault rules.
-func (b *Broker) topicsOf(req message.Request) []string {
-	name := func(given string, id wire.UUID) string {
-		if given == "" {
-			if t := b.table.identified(id); t != nil {
-				return t.name
-			}
-		}
-		return given
-	}
-	var names []string
-	switch req := req.(type) {
-	case *message.ProduceRequest:
-		for i := range req.TopicData {
-			names = append(names, name(req.TopicData[i].Name, req.TopicData[i].TopicId))
-		}
-	case *message.FetchRequest:
-		for i := range req.Topics {
-			names = append(names, name(req.Topics[i].Topic, req.Topics[i].TopicId))
-		}
-	case *message.ListOffsetsRequest:
-		for i := range req.Topics {
-			names = append(names, req.Topics[i].Name)
-		}
-	case *message.OffsetForLeaderEpochRequest:
-		for i := range req.Topics {
-			names = append(names, req.Topics[i].Topic)
-		}
-	case *message.DeleteRecordsRequest:
-		for i := range req.Topics {
-			names = append(names, req.Topics[i].Name)
-		}
-	case *message.MetadataRequest:
-		for i := range req.Topics {
-			if t := &req.Topics[i]; t.Name != nil {
-				names = append(names, *t.Name)
-			} else {
-				names = append(names, name("", t.TopicId))
-			}
-		}
-	case *message.CreateTopicsRequest:
-		for i := range req.Topics {
-			names = append(names, req.Topics[i].Name)
-		}
-	case *message.DeleteTopicsRequest:
-		names = append(names, req.TopicNames...)
-		for i := range req.Topics {
-			if t := &req.Topics[i]; t.Name != nil {
-				names = append(names, *t.Name)
-			} else {
-				names = append(names, name("", t.TopicId))
-			}
-		}
-	case *message.CreatePartitionsRequest:
-		for i := range req.Topics {
-			names = append(names, req.Topics[i].Name)
-		}
-	}
-	return names
 }

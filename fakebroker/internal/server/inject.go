@@ -2,30 +2,60 @@ package server
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/fault"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // inject lets a fault rule have its way with a request; false means that no rule wants it.
 func (b *Broker) inject(r *Request, h handler) bool {
-	r.outcome = b.outcomeOf(r)
+	r.outcome = b.faults.Match(b.pointOf(r))
+	if b.late.waiting.Load() > 0 {
+		r.late = &b.late
+	}
 	if r.outcome.IsZero() {
 		return false
 	}
-	if r.outcome.Delay > 0 {
-		x := r.x
-		time.AfterFunc(r.outcome.Delay, func() { x.Resume(func() { b.strike(r, h) }) })
-		return true
+	x, arrived := r.x, r.outcome.Arrived
+	next := func() { x.Resume(func() { b.strike(r, h) }) }
+	if arrived != nil {
+		strike := next
+		next = func() { go func() { arrived(); strike() }() } // ends with the hook, which may well stop this broker
 	}
-	b.strike(r, h)
+	switch {
+	case r.outcome.Delay > 0:
+		time.AfterFunc(r.outcome.Delay, next)
+	case arrived != nil:
+		next()
+	default:
+		b.strike(r, h)
+	}
 	return true
+}
+
+// pointOf is a request as fault rules see it. Its names belong to it alone, so that a hook may ask for them while the
+// connection, or the broker, ends.
+func (b *Broker) pointOf(r *Request) fault.Point {
+	p := fault.Point{Key: r.Key}
+	if r.ClientID != nil {
+		p.ClientID = *r.ClientID
+	}
+	names := sync.OnceValue(func() requestNames { return b.namesOf(r.Body) })
+	p.Topics = func() []string { return names().topics }
+	p.Groups = func() []string { return names().groups }
+	p.TransactionalIDs = func() []string { return names().transactionalIDs }
+	return p
 }
 
 func (b *Broker) strike(r *Request, h handler) {
 	o := &r.outcome
 	switch {
+	case o.Late:
+		b.late.detach(b, r, h)
+		r.Close(fmt.Errorf("fault rule for %s: connection dropped, the request comes later", r.Key))
 	case o.Hang:
 		b.neverAnswer(r, fmt.Errorf("fault rule for %s: hang", r.Key))
 	case o.Drop:
@@ -105,6 +135,9 @@ func failedResponse(r *Request, code errcode.Code) message.Response {
 		for i := range req.Resources {
 			resp.Results = append(resp.Results, message.DescribeConfigsResult{ErrorCode: c, ResourceType: req.Resources[i].ResourceType, ResourceName: req.Resources[i].ResourceName})
 		}
+		return resp
+	}
+	if resp := failedTransactionResponse(r, code); resp != nil {
 		return resp
 	}
 	return failedGroupResponse(r, code)

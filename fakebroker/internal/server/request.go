@@ -30,6 +30,7 @@ type Request struct {
 	x       *network.Exchange
 	session *session
 	outcome fault.Outcome // what a fault rule wants done with it
+	late    *lateRequests // to be told of the answer; nil while no request is to come late
 	answer  messageAnswer
 }
 
@@ -45,6 +46,11 @@ func (r *Request) RespondRaw(a network.Answer) { r.finish(a) }
 
 // NoResponse ends a request that gets no answer: Produce with acks=0.
 func (r *Request) NoResponse() {
+	if hook := r.outcome.Answered; hook != nil {
+		r.outcome.Answered = nil
+		go func() { hook(); r.NoResponse() }() // as in finish
+		return
+	}
 	if r.outcome.Lose {
 		r.Close(fmt.Errorf("fault rule: %s applied, connection dropped", r.Key))
 		return

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 
-	"github.com/ottla-kafka/ottla/fakebroker/fault"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/network"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -66,7 +65,7 @@ func (b *Broker) Handle(x *network.Exchange) {
 		b.refuseEarly(r, early)
 		return
 	}
-	if b.faults.Active() && b.inject(r, h) {
+	if (b.faults.Active() || b.late.waiting.Load() > 0) && b.inject(r, h) {
 		return
 	}
 	h(b, r)
@@ -97,6 +96,14 @@ func (b *Broker) Sent(x *network.Exchange) {
 
 // finish hands the answer to the connection, unless a fault rule wants it lost.
 func (r *Request) finish(a network.Answer) {
+	if hook := r.outcome.Answered; hook != nil {
+		r.outcome.Answered = nil
+		go func() { hook(); r.finish(a) }() // ends with the hook, which may well stop this broker
+		return
+	}
+	if r.late != nil {
+		r.late.served(r)
+	}
 	if r.outcome.Lose {
 		if held, ok := a.(network.Releaser); ok {
 			held.Release()
@@ -117,13 +124,4 @@ func (s *session) body(k wire.Key) message.Request {
 		return &s.fetch
 	}
 	return message.NewRequest(k)
-}
-
-// outcomeOf asks the fault rules about a request.
-func (b *Broker) outcomeOf(r *Request) fault.Outcome {
-	client := ""
-	if r.ClientID != nil {
-		client = *r.ClientID
-	}
-	return b.faults.Match(fault.Point{Key: r.Key, ClientID: client, Topics: func() []string { return b.topicsOf(r.Body) }})
 }
