@@ -1,0 +1,165 @@
+package txn
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire/errcode"
+)
+
+// ErrorClass says what an error means for the transaction and the session. Each error of this package has exactly one.
+type ErrorClass uint8
+
+// The classes. None is that of a nil error.
+const (
+	None ErrorClass = iota
+	// Abortable: nothing of the transaction is or will be committed, and the session lives. Abort (Do has done it),
+	// then run the transaction again from its beginning.
+	Abortable
+	// Fenced: the session is over, and nothing of its open transaction is or will be committed. Another instance has
+	// taken over, or the transaction took too long, or the session may not go on for another reason, which the error
+	// says. Close it; whoever should go on makes a new one.
+	Fenced
+	// OutcomeUnknown: the transaction may be committed or not, because the answer to its end did not come. Call
+	// Commit of the same transaction again, or Begin, which finds out first (see Session.Last).
+	OutcomeUnknown
+)
+
+// String is the class in a few words.
+func (c ErrorClass) String() string {
+	switch c {
+	case None:
+		return "none"
+	case Abortable:
+		return "abortable"
+	case Fenced:
+		return "fenced"
+	}
+	return "outcome unknown"
+}
+
+var (
+	// ErrAbortable matches every error of class Abortable.
+	ErrAbortable = errors.New("transaction must be aborted")
+	// ErrFenced matches every error of class Fenced.
+	ErrFenced = errors.New("transactional session is over")
+	// ErrOutcomeUnknown matches every error of class OutcomeUnknown.
+	ErrOutcomeUnknown = errors.New("transaction may or may not be committed")
+
+	// ErrOver is the cause when something is asked of a transaction that has ended.
+	ErrOver = errors.New("transaction is over")
+	// ErrOpen is the cause when Begin is called while a transaction is open.
+	ErrOpen = errors.New("a transaction is open already")
+	// ErrAborted is the cause of records and offsets that did not get out before their transaction was aborted.
+	ErrAborted = errors.New("transaction was aborted")
+	// ErrClosed is the cause when the session is closed.
+	ErrClosed = errors.New("transactional session is closed")
+)
+
+// Error is the error of everything in this package. It matches ErrAbortable, ErrFenced or ErrOutcomeUnknown, and
+// everything in its cause, which is an errcode.Code or a *client.OpError where a broker said something.
+type Error struct {
+	Class ErrorClass
+	Op    string // the call: "New", "Begin", "Commit" ...
+	ID    string // the transactional id
+	Hint  string // what to do, where there is more to say than the class does
+	Err   error
+}
+
+// Error is one line: call, id, class, cause, hint.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "transaction %q: %s: %s: %v", e.ID, e.Op, e.Class, e.Err)
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "; hint: %s", e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap gives the class's sentinel and the cause.
+func (e *Error) Unwrap() []error {
+	switch e.Class {
+	case Fenced:
+		return []error{ErrFenced, e.Err}
+	case OutcomeUnknown:
+		return []error{ErrOutcomeUnknown, e.Err}
+	}
+	return []error{ErrAbortable, e.Err}
+}
+
+// Class is the class of an error: None for nil, that of the *Error in it, and Abortable for errors that come from
+// elsewhere (the function given to Do), because Do has aborted then.
+func Class(err error) ErrorClass {
+	if err == nil {
+		return None
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	return Abortable
+}
+
+// Cause says who or what ended a session from outside.
+type Cause uint8
+
+// The causes, as far as the coordinator's state lets them be told apart.
+const (
+	// Unknown: the coordinator could not be asked, or its state allows more than one reading.
+	Unknown Cause = iota
+	// Timeout: the coordinator aborted the transaction because it was open for longer than transaction.timeout.ms.
+	Timeout
+	// NewInstance: another producer has registered with the same transactional id.
+	NewInstance
+	// Admin: an administrator fenced the id (Admin.fenceProducers).
+	Admin
+)
+
+// String is the cause in a few words.
+func (c Cause) String() string {
+	switch c {
+	case Timeout:
+		return "transaction timeout"
+	case NewInstance:
+		return "new instance"
+	case Admin:
+		return "administrator"
+	}
+	return "unknown"
+}
+
+// FencedError is the cause of class Fenced when the coordinator or a leader refused the session's epoch.
+type FencedError struct {
+	By Cause
+	// ProducerID and Epoch are the session's own; ByProducerID and ByEpoch are what the coordinator has now, -1 when
+	// it could not be asked.
+	ProducerID   int64
+	Epoch        int16
+	ByProducerID int64
+	ByEpoch      int16
+	// Open is how long the transaction had been open, zero when none was.
+	Open time.Duration
+	// Code is what the broker answered.
+	Code errcode.Code
+}
+
+// Error says who, and by which evidence.
+func (e *FencedError) Error() string {
+	s := fmt.Sprintf("fenced by %s: producer id %d epoch %d", e.By, e.ProducerID, e.Epoch)
+	if e.ByEpoch >= 0 {
+		s += fmt.Sprintf(", the coordinator has id %d epoch %d", e.ByProducerID, e.ByEpoch)
+	}
+	if e.Open > 0 {
+		s += fmt.Sprintf(", the transaction was open for %s", e.Open.Round(time.Millisecond))
+	}
+	return s + ": " + e.Code.Error()
+}
+
+// Unwrap is the broker's code.
+func (e *FencedError) Unwrap() error { return e.Code }
+
+// ensure the error of a broker keeps its shape.
+var _ error = (*client.OpError)(nil)
