@@ -112,10 +112,13 @@ func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 			if c.group != nil {
 				from := max(g.From, b.FirstOffset)
 				b.state.claim = c.hold(g)
-				g.Cell.Hold(from)
+				if !c.group.keep.Load() || !g.Cell.Held() {
+					g.Cell.Hold(from)
+				}
 				g.TookAll(b.LastOffset)
 				if g.Void() {
 					g.Untook(from, b.LastOffset+1)
+					g.Cell.UnholdAt(from)
 					continue
 				}
 			} else {

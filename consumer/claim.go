@@ -23,6 +23,7 @@ type claim struct {
 	cell      *fetch.Cell // nil before it is read
 	start     Where       // where the application sent it before it was read
 	committed Position    // what the group has, as far as this consumer knows; Offset -1: nothing
+	tried     Position    // what a transaction under way has sent to be committed; Offset -1: nothing
 	final     *Position   // what was done when Run or Serve ended while the claim was being given up
 
 	work      *machine.Work[Record] // Run and Serve, nil otherwise
@@ -45,7 +46,7 @@ type claim struct {
 }
 
 func newClaim(g *group, tp TopicPartition, held context.Context) *claim {
-	c := &claim{TopicPartition: tp, g: g, held: held, committed: Position{Offset: -1, Epoch: -1}, more: make(chan struct{}, 1)}
+	c := &claim{TopicPartition: tp, g: g, held: held, committed: nowhere, tried: nowhere, more: make(chan struct{}, 1)}
 	c.over, c.end = context.WithCancelCause(context.Background())
 	c.ending, c.endSoon = context.WithCancelCause(context.Background())
 	return c
@@ -99,7 +100,7 @@ func (c *claim) inUse() bool {
 	case c.cell == nil || c.final != nil:
 		return false
 	case c.work == nil:
-		return c.cell.Held() && !c.g.idle
+		return c.cell.Held() && (!c.g.idle || c.g.intake != nil && len(c.g.intake.watches) > 0)
 	case c.serving:
 		return true
 	case c.served:

@@ -26,6 +26,9 @@ func (c *Consumer) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if g.keep.Load() {
+		return g.groupError("commit", ErrInTransaction)
+	}
 	offsets := g.doneOffsets(true)
 	if len(offsets) == 0 {
 		return nil
@@ -41,6 +44,9 @@ func (c *Consumer) Commit(ctx context.Context) error {
 // goroutine of the consumer's.
 func (c *Consumer) CommitAsync(done func(error)) {
 	g, m, err := c.joined()
+	if err == nil && g.keep.Load() {
+		err = g.groupError("commit", ErrInTransaction)
+	}
 	if err != nil {
 		if done != nil {
 			done(err)
@@ -56,6 +62,9 @@ func (c *Consumer) CommitOffsets(ctx context.Context, offsets map[TopicPartition
 	g, m, err := c.joined()
 	if err != nil {
 		return err
+	}
+	if g.keep.Load() {
+		return g.groupError("commit", ErrInTransaction)
 	}
 	g.mu.Lock()
 	for tp, o := range offsets {
@@ -192,7 +201,7 @@ func (g *group) stored(offsets map[TopicPartition]Offset) {
 // commitAsync commits what is done, unless the commit before is still under way.
 func (g *group) commitAsync() {
 	g.mu.Lock()
-	busy, m := g.committing, g.member
+	busy, m := g.committing || g.intake != nil, g.member
 	g.mu.Unlock()
 	if busy || m == nil {
 		return

@@ -56,6 +56,10 @@ func (c *Consumer) drive(ctx context.Context, e *engine) error {
 	defer leave()
 	e.g, e.ctx, e.cancel, e.workers, e.timers = g, ctx, cancel, map[*worker]struct{}{}, map[*time.Timer]struct{}{}
 	g.mu.Lock()
+	if g.intake != nil {
+		g.mu.Unlock()
+		return g.groupError("Run or Serve", ErrInTransaction)
+	}
 	g.engine = e
 	for _, cl := range g.sorted() {
 		if cl.reading() {

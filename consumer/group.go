@@ -31,11 +31,13 @@ type group struct {
 	draining atomic.Int32 // partitions whose drain is waited for: readers poke then
 	left     atomic.Bool  // stalled and left; the next ask comes back
 	asked    atomic.Int64 // counts what was asked for and handed out, to see progress
+	keep     atomic.Bool  // there is an intake: what is handed out stays in hand until a transaction settles it
 
 	mu         sync.Mutex // never held across anything that waits, nor while the member is called
 	member     *groupmember.Member
 	claims     map[TopicPartition]*claim
 	engine     *engine       // Run or Serve, nil when none
+	intake     *Intake       // offsets are committed by transactions, nil when not
 	changed    chan struct{} // closed and replaced when something ended that a drain may wait for
 	reading    string        // goroutine of the loop, as goroutineID has it
 	idle       bool          // Close was called and no loop will ask for more

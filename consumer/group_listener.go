@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ottla-kafka/ottla/consumer/machine"
@@ -58,6 +59,9 @@ func (l listener) Revoked(parts []TopicPartition, done func()) {
 			claims = append(claims, c)
 		}
 	}
+	if g.intake != nil && slices.ContainsFunc(claims, (*claim).inUse) {
+		g.intake.revoking(cause)
+	}
 	g.draining.Add(int32(len(claims)))
 	g.mu.Unlock()
 	if !g.spawn(func() { // ends after the drain and one commit, both bounded
@@ -108,6 +112,9 @@ func (c *claim) step(ev machine.ClaimEvent, cause error) machine.ClaimEffects {
 	}
 	if c.state.State() == machine.ClaimEnded && c.g.claims[c.TopicPartition] == c {
 		delete(c.g.claims, c.TopicPartition)
+		if in := c.g.intake; in != nil && c.cell != nil && c.cell.Held() {
+			in.lose(c)
+		}
 		if c.g.engine != nil {
 			c.g.engine.charge(c, 0)
 		}
@@ -142,6 +149,9 @@ func (g *group) giveUp(claims []*claim, cause error) {
 			c.final = &done
 		}
 		c.step(ev, cause)
+		if ev == machine.ClaimOverdue && g.intake != nil {
+			g.intake.lose(c)
+		}
 		if c.alive() {
 			parts = append(parts, c.TopicPartition)
 		}
@@ -168,7 +178,7 @@ func (g *group) last(claims []*claim, cause error) {
 	offsets := map[TopicPartition]Offset{}
 	g.mu.Lock()
 	for _, c := range claims {
-		if !c.step(machine.ClaimReleased, cause).Commit || !g.cfg.AutoCommit {
+		if !c.step(machine.ClaimReleased, cause).Commit || !g.cfg.AutoCommit || g.intake != nil {
 			continue
 		}
 		if p, news := c.news(); news {

@@ -52,7 +52,7 @@ func (c *Consumer) more(ctx context.Context, wait bool) (*fetch.Reading, *fetch.
 // hold notes whose records are handed out from now on.
 func (c *Consumer) hold(g *fetch.Reading) *claim {
 	n := len(c.held)
-	if n == 0 || c.held[n-1] != g.Cell {
+	if !c.group.keep.Load() && (n == 0 || c.held[n-1] != g.Cell) {
 		c.held = append(c.held, g.Cell)
 	}
 	c.group.asked.Add(1)
@@ -67,6 +67,14 @@ func (c *Consumer) release() {
 	g.asked.Add(1)
 	if g.left.Load() {
 		g.back()
+	}
+	if g.keep.Load() {
+		if g.draining.Load() > 0 {
+			g.mu.Lock()
+			g.poke() // a record may have been given up in the moment it was to be handed out
+			g.mu.Unlock()
+		}
+		return
 	}
 	if len(c.held) == 0 {
 		return

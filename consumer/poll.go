@@ -50,6 +50,7 @@ func (c *Consumer) Poll(ctx context.Context, n int) ([]Record, error) {
 			g.Took(r.Offset)
 			if c.group != nil && g.Void() {
 				g.Untook(r.Offset, r.Offset+1)
+				g.Cell.UnholdAt(r.Offset)
 				break
 			}
 			shared.Offset, shared.TimestampMs, shared.Key, shared.Value, shared.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers

@@ -73,15 +73,19 @@ func (c *Consumer) yieldBatch(g *fetch.Reading, yield func(Record, error) bool) 
 func (c *Consumer) yieldHeld(g *fetch.Reading, yield func(Record, error) bool) bool {
 	out := blank(g)
 	out.claim = c.hold(g)
+	keep := c.group.keep.Load()
 	var r record.Record
 	for g.It.Into(&r) {
 		if r.Offset < g.From {
 			continue
 		}
-		g.Cell.Hold(r.Offset)
+		if !keep || !g.Cell.Held() {
+			g.Cell.Hold(r.Offset)
+		}
 		g.Took(r.Offset)
 		if g.Void() { // given up in this moment: whoever waits for the drain sees that nothing is in hand
 			g.Untook(r.Offset, r.Offset+1)
+			g.Cell.UnholdAt(r.Offset)
 			return true
 		}
 		out.Offset, out.TimestampMs, out.Key, out.Value, out.Headers = r.Offset, r.Timestamp, r.Key, r.Value, r.Headers

@@ -51,6 +51,9 @@ func (c *Cell) Hold(offset int64) { c.held.Store(offset) }
 // Unhold notes that everything handed out is done.
 func (c *Cell) Unhold() { c.held.Store(-1) }
 
+// UnholdAt undoes Hold for a record that was not handed out after all, if it is the first one.
+func (c *Cell) UnholdAt(offset int64) { c.held.CompareAndSwap(offset, -1) }
+
 // Held tells whether something is handed out and not done.
 func (c *Cell) Held() bool { return c.held.Load() >= 0 }
 
