@@ -12,6 +12,8 @@ import (
 type Session struct {
 	cl  *client.Client
 	cfg Config
+
+	intakes intakes // consumers whose offsets are committed: pipe_consume.go
 }
 
 var errNotBuilt = errors.New("transactions are not built yet")

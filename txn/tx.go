@@ -51,6 +51,11 @@ func (tx *Tx) SendOffsets(ctx context.Context, group string, g groupmember.Gener
 	return tx.s.fail("SendOffsets", Fenced, errNotBuilt)
 }
 
+// sendOffsets is SendOffsets with offsets that are asked for before each attempt, see api-txn.
+func (tx *Tx) sendOffsets(ctx context.Context, source func() (group string, g groupmember.Generation, at map[groupmember.TopicPartition]groupmember.Offset, err error)) error {
+	return tx.s.fail("SendOffsets", Fenced, errNotBuilt)
+}
+
 // Commit sends what is buffered, waits for all verdicts, and commits. After nil readers see all of it. After an error of
 // class OutcomeUnknown it may be called again; after one of class Abortable, Abort.
 func (tx *Tx) Commit(ctx context.Context) error { return tx.s.fail("Commit", Fenced, errNotBuilt) }

@@ -1,0 +1,137 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ottla-kafka/ottla/consumer"
+	"github.com/ottla-kafka/ottla/groupmember"
+)
+
+// Consume makes the offsets of a consumer part of the session's transactions, until stop is called: what the consumer hands
+// out (Records, Batches, Poll) is committed by the next Commit of the session, in the same transaction as the records that
+// were submitted meanwhile, and handed out again after an abort. So a loop of one's own is
+//
+//	stop, err := s.Consume(c)
+//	defer stop()
+//	for ctx.Err() == nil {
+//		records, err := c.Poll(ctx, 0)
+//		...
+//		err = s.Do(ctx, func(ctx context.Context, tx *txn.Tx) error {
+//			for _, r := range records { ... tx.Submit(ctx, out, nil) ... }
+//			return nil // Do commits the records and the offsets
+//		})
+//		...
+//	}
+//
+// Nothing is lost when Do fails and the loop goes on: after an abort the consumer's positions are back at the committed
+// offsets. A loop that sends offsets itself (Tx.SendOffsets) and does not put them back loses what it aborted.
+//
+// Partitions are given up when the transaction with their records has ended, not before (consumer.DrainTimeout bounds it), and
+// the generation of the membership goes with the offsets, so that a member which the group has dropped cannot commit
+// (KIP-447). enable.auto.commit rests meanwhile. A session may consume from several consumers, a consumer feeds one session.
+// Consume fails for a consumer without a group, and while Run or Serve works or another session has it.
+//
+// What reads and what commits must not run at the same time: a record handed out while Commit runs may or may not be part
+// of it. Pipe is all of this with the loop.
+func (s *Session) Consume(c *consumer.Consumer) (stop func(), err error) {
+	_, stop, err = s.consume("Consume", c)
+	return stop, err
+}
+
+func (s *Session) consume(op string, c *consumer.Consumer) (*consumer.Intake, func(), error) {
+	if c == nil {
+		return nil, nil, s.fail(op, Abortable, errors.New("the consumer is nil"))
+	}
+	in, err := c.Intake()
+	if err != nil {
+		return nil, nil, s.fail(op, Abortable, err)
+	}
+	for _, line := range LintConsumer(c.Config()) {
+		s.cl.Logger().Warn("kafka transactions: "+line, "transactional.id", s.ID(), "group", c.Config().Group.ID)
+	}
+	f := &feed{in: in}
+	s.intakes.mu.Lock()
+	s.intakes.list = append(s.intakes.list, f)
+	s.intakes.mu.Unlock()
+	return in, sync.OnceFunc(func() {
+		s.intakes.mu.Lock()
+		s.intakes.list = slices.DeleteFunc(s.intakes.list, func(o *feed) bool { return o == f })
+		s.intakes.mu.Unlock()
+		in.Release()
+	}), nil
+}
+
+// LintConsumer says what is allowed for a consumer whose offsets are committed by transactions and still probably not meant.
+// Consume and Pipe log each line as a warning.
+func LintConsumer(cfg consumer.Config) []string {
+	var out []string
+	if cfg.Isolation != consumer.ReadCommitted {
+		out = append(out, "isolation.level of the consumer is read_uncommitted: records of transactions that are aborted later are processed and their results committed; set read_committed")
+	}
+	if cfg.Start != consumer.Earliest && cfg.Start.IsZero() && cfg.Reset == consumer.Latest {
+		out = append(out, "auto.offset.reset of the consumer is latest: records written before the group's first start are not processed")
+	}
+	return out
+}
+
+// intakes are the consumers whose offsets the session's transactions commit. The zero value has none. The session calls
+// send before it ends a transaction with a commit, then settle or rewind when it knows how that came out.
+type intakes struct {
+	mu   sync.Mutex // for list alone; a feed belongs to whoever ends the transaction
+	list []*feed
+}
+
+// feed is one consumer.
+type feed struct {
+	in   *consumer.Intake
+	sent consumer.Portion // of the transaction under way
+	off  error            // why the positions are not where they should be; nothing may be committed then
+}
+
+func (x *intakes) feeds() []*feed {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.list)
+}
+
+// send makes the offsets part of the transaction.
+func (x *intakes) send(ctx context.Context, tx *Tx) error {
+	for _, f := range x.feeds() {
+		if f.off != nil {
+			return fmt.Errorf("the consumer's positions are not back at the committed offsets since the last abort: %w", f.off)
+		}
+		err := tx.sendOffsets(ctx, func() (string, groupmember.Generation, map[groupmember.TopicPartition]groupmember.Offset, error) {
+			var err error
+			f.sent, err = f.in.Portion()
+			return f.sent.Group, f.sent.Generation, f.sent.Offsets, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle notes that the transaction is committed, with what was sent.
+func (x *intakes) settle() {
+	for _, f := range x.feeds() {
+		f.in.Settle(f.sent)
+		f.sent = consumer.Portion{}
+	}
+}
+
+// rewind puts the positions back after an abort. What could not be put back keeps every further transaction from committing
+// until it is.
+func (x *intakes) rewind(ctx context.Context) error {
+	var errs []error
+	for _, f := range x.feeds() {
+		f.sent = consumer.Portion{}
+		f.off = f.in.Rewind(ctx)
+		errs = append(errs, f.off)
+	}
+	return errors.Join(errs...)
+}
