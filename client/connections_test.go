@@ -137,7 +137,7 @@ func TestGoroutinesEndWithClose(t *testing.T) {
 		require.NoError(t, c.Close(t.Context()))
 		peer.Close()
 	}
-	for range 200 { // a goroutine that has done its last work needs a moment to be gone
+	for range 6000 { // a goroutine that has done its last work needs a moment to be gone
 		if runtime.NumGoroutine() <= before {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 
 // connected is a client of a peer that stands for a cluster; end closes both.
 func connected(brokers int, script wiretest.Script, opts ...client.Option) (ctx context.Context, peer *wiretest.Peer, c *client.Client, end func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	peer = wiretest.NewCluster(brokers, script)
 	c, err := client.New(append([]client.Option{client.Cluster(peer)}, opts...)...)
 	if err != nil {
@@ -27,15 +27,15 @@ func connected(brokers int, script wiretest.Script, opts ...client.Option) (ctx 
 
 // A topic that does not exist is waited for until ctx ends: it may be about to be made.
 func ExampleClient_AwaitTopics() {
-	_, peer, c, end := connected(2, nil)
+	ctx, peer, c, end := connected(2, nil)
 	defer end()
 	peer.SetTopic("orders", 0, 1, 2)
 
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
 	top, err := c.AwaitTopics(ctx, "orders")
 	fmt.Println(len(top.Topic("orders").Partitions), err)
-	_, err = c.AwaitTopics(ctx, "ordres")
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	_, err = c.AwaitTopics(short, "ordres")
 	fmt.Println(errors.Is(err, client.ErrUnknownTopic), errors.Is(err, context.DeadlineExceeded))
 	c.RemoveTopics("ordres") // or it stays among the topics that every refresh asks for
 	// Output:

@@ -16,7 +16,7 @@ import (
 func ExampleClient_Health() {
 	_, peer, c, end := connected(3, nil)
 	defer end()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	h := c.Health(ctx)
 	fmt.Println(h.OK, h.Brokers, "brokers,", h.Connections > 0, h.Err)

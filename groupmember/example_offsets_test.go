@@ -21,7 +21,7 @@ func begin(topic string, partitions int) (cl *client.Client, ctx context.Context
 	if cl, err = client.New(client.Cluster(k)); err != nil {
 		log.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	return cl, ctx, func() { cl.Close(ctx); k.Close(ctx); cancel() }
 }
 

@@ -23,7 +23,7 @@ func ExampleMember_Generations() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	defer k.Close(ctx)
 	defer cl.Close(ctx)
@@ -83,7 +83,7 @@ func ExampleJoin() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	defer k.Close(ctx)
 	defer cl.Close(ctx)

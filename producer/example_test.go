@@ -260,7 +260,7 @@ func ExampleProducer_Send() {
 	defer stop()
 	p, _ := producer.New(cl)
 	defer p.Close(context.Background())
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ack, err := p.Send(ctx, producer.Record{Topic: "orders", Value: []byte("book"), Headers: []producer.Header{{Key: "shop", Value: []byte("7")}}}.To(1))
 	fmt.Println(ack.Partition, ack.Offset, err)

@@ -195,7 +195,7 @@ func TestBrokerReplacedAtAnotherAddress(t *testing.T) {
 		require.NoError(t, cl.Close(ctx))
 		require.NoError(t, k.Close(ctx))
 	}()
-	for i := 0; runtime.NumGoroutine() > before && i < 1000; i++ {
+	for i := 0; runtime.NumGoroutine() > before && i < 30_000; i++ {
 		time.Sleep(time.Millisecond) // a goroutine that has done its last work needs a moment to be gone
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)

@@ -91,10 +91,10 @@ func TestServeListensOnLoopbackOnly(t *testing.T) {
 	s.terminate(t)
 }
 
-// command runs one command line in this process, five seconds at most.
+// command runs one command line in this process, a minute at most.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
 	code = run(ctx, args, streams{strings.NewReader(""), &out, &errs})

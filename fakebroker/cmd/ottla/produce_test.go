@@ -34,7 +34,7 @@ func produce(t *testing.T, addr, topic string, values ...string) int64 {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = conn.Write(frame)
 	require.NoError(t, err)
 	size := make([]byte, 4)

@@ -271,7 +271,7 @@ func TestAnnouncedBytesCostNothing(t *testing.T) {
 		_, err := c.Write([]byte{0x06, 0x40, 0, 0, 1, 2, 3}) // 100 MiB announced, 3 bytes sent
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return f.Connections() == 200 }, 10*time.Second, time.Millisecond, "the acceptor may be behind the dials")
+	require.Eventually(t, func() bool { return f.Connections() == 200 }, time.Minute, time.Millisecond, "the acceptor may be behind the dials")
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(8<<20))
@@ -364,6 +364,9 @@ func TestCloseEndsEverything(t *testing.T) {
 	f.Close()
 	_, err := l.Dial(context.Background())
 	require.ErrorContains(t, err, "refused")
+	for i := 0; runtime.NumGoroutine() > before+1 && i < 3000; i++ {
+		time.Sleep(10 * time.Millisecond) // a goroutine that has done its last work needs a moment to be gone
+	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 }
 

@@ -56,7 +56,7 @@ func ask[R message.Response](a *admin, version int16, req message.Request) R {
 	frame, err := req.AppendTo(frame, version)
 	require.NoError(a.t, err)
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	require.NoError(a.t, a.conn.SetDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(a.t, a.conn.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = a.conn.Write(frame)
 	require.NoError(a.t, err)
 	size := make([]byte, 4)

@@ -304,7 +304,7 @@ func TestThousandLogsAreMadeQuickly(t *testing.T) {
 		create(t, m, "orders", p)
 	}
 	// Around 5 ms on an idle core; the limit is only against an accident.
-	require.Less(t, time.Since(began), time.Second)
+	require.Less(t, time.Since(began), 20*time.Second)
 }
 
 func TestFilesOfTheQuorumAreLeftAlone(t *testing.T) {
