@@ -101,7 +101,9 @@ func (k *Cluster) properties() error {
 		"log.dirs":                  k.dir,
 		// One node cannot hold the three replicas that internal topics have by default; Apache Kafka's example
 		// server.properties sets the same.
-		"offsets.topic.replication.factor": "1",
+		"offsets.topic.replication.factor":         "1",
+		"transaction.state.log.replication.factor": "1",
+		"transaction.state.log.min.isr":            "1",
 	}
 	for name, value := range k.settings.Properties {
 		k.layers[name] = value

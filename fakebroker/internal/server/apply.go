@@ -26,7 +26,9 @@ func (b *Broker) ApplyImage(img *image.Image, delta *image.Delta) {
 		}
 	}
 	b.coordinators.follow(img, delta, changes)
+	b.transactions.follow(img, delta, changes)
 	b.image.Store(img)
+	b.transactions.markers.follow(changes)
 	for _, c := range changes {
 		b.awaiting.Check(c.Name())
 	}

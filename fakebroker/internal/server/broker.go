@@ -66,6 +66,7 @@ type Broker struct {
 	awaiting     *purgatory.Purgatory[string]     // AwaitTopic, by topic name
 	producers    producerIDs
 	coordinators *coordinators // groups; they follow the partitions of their topic
+	transactions *transactions // likewise
 	upkeep       chan struct{} // one slot: look at the storage manager's deadline again
 	stop         chan struct{}
 	background   sync.WaitGroup

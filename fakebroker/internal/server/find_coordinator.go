@@ -17,10 +17,10 @@ const (
 	shareKey       int8 = 2 // group:topicId:partition, from version 6 on
 )
 
-// handleFindCoordinator names the broker that leads a key's partition of the internal topic. The topic of the groups is
-// made when the first one asks. Apache Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits for it.
+// handleFindCoordinator names the broker that leads a key's partition of the internal topic. The topic, of the groups or of
+// the transactions, is made when the first one asks. Apache Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits for it.
 //
-// This broker has no transaction and share coordinators: for their keys nobody is available.
+// This broker has no share coordinators: for their keys nobody is available.
 func handleFindCoordinator(b *Broker, r *Request) {
 	req := r.Body.(*message.FindCoordinatorRequest)
 	kind, keys := req.KeyType, req.CoordinatorKeys
@@ -35,8 +35,8 @@ func handleFindCoordinator(b *Broker, r *Request) {
 	answer := func() {
 		r.Respond(coordinatorsFound(r, keys, func(key string) message.Coordinator { return b.findCoordinator(r, kind, key) }))
 	}
-	if kind == groupKey && len(keys) > 0 && b.Image().Topic(offsetsTopic) == nil {
-		b.createMissing([]string{offsetsTopic}, answer)
+	if topic := coordinatorTopic(kind); topic != "" && len(keys) > 0 && b.Image().Topic(topic) == nil {
+		b.createMissing([]string{topic}, answer)
 		return
 	}
 	answer()
@@ -71,11 +71,8 @@ func (b *Broker) findCoordinator(r *Request, kind int8, key string) message.Coor
 	if kind == shareKey && !validShareKey(key) {
 		return noCoordinator(errcode.InvalidRequest, "")
 	}
-	if kind != groupKey {
-		return noCoordinator(errcode.CoordinatorNotAvailable, "")
-	}
 	img := b.Image()
-	t := img.Topic(offsetsTopic)
+	t := img.Topic(coordinatorTopic(kind))
 	if t == nil {
 		return noCoordinator(errcode.CoordinatorNotAvailable, "")
 	}
@@ -93,6 +90,17 @@ func (b *Broker) findCoordinator(r *Request, kind int8, key string) message.Coor
 	}
 	none := ""
 	return message.Coordinator{NodeId: p.Leader, Host: e.Host, Port: int32(e.Port), ErrorMessage: &none}
+}
+
+// coordinatorTopic is the topic whose partitions' leaders coordinate keys of a kind; empty when there is no such coordinator.
+func coordinatorTopic(kind int8) string {
+	switch kind {
+	case groupKey:
+		return offsetsTopic
+	case transactionKey:
+		return transactionsTopic
+	}
+	return ""
 }
 
 // validShareKey checks the form group:topicId:partition; the group may hold colons.

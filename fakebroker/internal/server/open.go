@@ -111,6 +111,7 @@ func (b *Broker) open(ctx context.Context) error {
 	b.background.Add(1)
 	go b.keepUp()
 	b.coordinators = newCoordinators(b)
+	b.transactions = newTransactions(b)
 	d.Start(b.ApplyImage)
 	if b.epoch, err = d.Register(ctx, b.registration(dirs)); err != nil {
 		return fmt.Errorf("register with the controller: %w", err)
@@ -229,6 +230,9 @@ func (b *Broker) shut(now time.Time) error {
 	}
 	if b.coordinators != nil {
 		b.coordinators.close()
+	}
+	if b.transactions != nil {
+		b.transactions.close()
 	}
 	b.waiting.Close()
 	b.awaiting.Close()

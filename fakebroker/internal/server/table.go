@@ -10,7 +10,7 @@ type handler func(b *Broker, r *Request)
 // handlers is every API this broker implements; ApiVersions lists exactly these.
 var handlers = func() map[wire.Key]handler {
 	all := make(map[wire.Key]handler)
-	for _, part := range []map[wire.Key]handler{dataHandlers, metadataHandlers, groupHandlers} {
+	for _, part := range []map[wire.Key]handler{dataHandlers, metadataHandlers, groupHandlers, transactionHandlers} {
 		for k, h := range part {
 			all[k] = h
 		}
