@@ -20,6 +20,8 @@ var (
 	ErrRecordTooLarge = errors.New("record is too large")
 	// ErrDeliveryTimeout is the cause when delivery.timeout.ms ran out.
 	ErrDeliveryTimeout = errors.New("delivery.timeout.ms ran out")
+	// ErrOver is the cause when the record's transaction takes no more records: it ends, has ended, or has failed.
+	ErrOver = errors.New("transaction takes no more records")
 	// ErrClosed is the cause when the producer is closed, or closed before the record got through.
 	ErrClosed = errors.New("producer is closed")
 )

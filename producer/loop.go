@@ -34,6 +34,7 @@ type loop struct {
 	extra    []machine.Event    // from effects, for the next step
 	flying   []*request         // issued, not answered
 	over     []*machine.Request // revoked, to be recycled after the step
+	implicit bool               // the open transaction's; see transactional.go
 	response response
 }
 
@@ -224,6 +225,9 @@ func (l *loop) step() {
 		}
 		for _, mp := range eff.Bumped {
 			l.noteBump(mp.Owner.(*part))
+		}
+		if l.p.txnID != nil {
+			l.tellSession(eff)
 		}
 		if len(l.extra) == 0 {
 			return

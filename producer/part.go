@@ -55,20 +55,22 @@ func bound(r *Record) int {
 type added struct {
 	need   int       // bytes of memory that are missing; nothing was added
 	closed bool      // the producer is closed; nothing was added
+	over   bool      // the record's transaction takes no more; nothing was added
 	wake   bool      // the loop should look now
 	opened time.Time // a batch was opened; the loop should look when it has lingered
 	fresh  bool      // the loop does not know yet that there is anything to look at here
 }
 
 // add appends a record to the open batch: the whole hot path. size is bound(r). chunk is memory that was waited for
-// after an earlier call returned need, or nil; it is used or put back.
-func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk []byte) (res added) {
+// after an earlier call returned need, or nil; it is used or put back. txn is the number of the record's transaction.
+func (pt *part) add(r *Record, size int, done func(Ack, error), w *waiter, chunk []byte, txn uint64) (res added) {
 	p := pt.p
 	pt.mu.Lock()
-	if pt.closed {
+	if pt.closed || p.gate.Load() != txn { // under the lock: whoever takes it after the gate was closed sees all records
+		res.closed, res.over = pt.closed, !pt.closed
 		pt.mu.Unlock()
 		p.mem.Put(chunk)
-		return added{closed: true}
+		return res
 	}
 	b := pt.open
 	var ts int64

@@ -34,6 +34,12 @@ type Producer struct {
 	topics    atomic.Pointer[map[string]*topic]
 	lastTopic atomic.Pointer[topic] // the one sent to last: saves a look-up in a map
 
+	// Of transactions; see transactional.go. The gate is the number of the transaction that takes records, zero when
+	// none does and in a producer without transactions, whose records have the number zero.
+	gate  atomic.Uint64
+	txnID *string
+	hooks Hooks
+
 	rack string // for the sticky partitioner, empty when it does not care
 
 	closed       atomic.Bool
@@ -68,7 +74,7 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Producer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return start(cl, cfg)
+	return start(cl, cfg, nil, Hooks{})
 }
 
 // Dial makes a producer with a client of its own, which Close closes. It does no I/O either. Options for the client
@@ -89,7 +95,7 @@ func Dial(seeds []string, opts ...Option) (*Producer, error) {
 		}
 		return nil, err
 	}
-	p, err := start(cl, cfg)
+	p, err := start(cl, cfg, nil, Hooks{})
 	if err != nil {
 		return nil, errors.Join(err, cl.Close(context.Background()))
 	}
@@ -97,7 +103,7 @@ func Dial(seeds []string, opts ...Option) (*Producer, error) {
 	return p, nil
 }
 
-func start(cl *client.Client, cfg Config) (*Producer, error) {
+func start(cl *client.Client, cfg Config, txnID *string, hooks Hooks) (*Producer, error) {
 	for _, w := range cfg.Lint() {
 		cl.Logger().Warn("kafka producer: " + w)
 	}
@@ -106,7 +112,7 @@ func start(cl *client.Client, cfg Config) (*Producer, error) {
 		seed = rand.Uint64()
 	}
 	p := &Producer{
-		cl: cl, cfg: cfg, meter: cl.Meter(),
+		cl: cl, cfg: cfg, meter: cl.Meter(), txnID: txnID, hooks: hooks,
 		mem:      buffer.New(int(cfg.BufferMemory)),
 		unpacker: compress.NewDecompressor(),
 		closing:  make(chan struct{}), dead: make(chan struct{}),
@@ -132,7 +138,7 @@ func start(cl *client.Client, cfg Config) (*Producer, error) {
 		RetryBackoff: cfg.RetryBackoff, RetryBackoffMax: cfg.RetryBackoffMax, Retries: cfg.Retries,
 		MaxInFlight: cfg.MaxInFlight, MaxRequestSize: cfg.MaxRequestSize,
 		Idempotent: cfg.Idempotence, Compressed: cfg.Compression != compress.None, NoAcks: cfg.Acks == AcksNone,
-		Seed: seed,
+		Transactional: txnID != nil, Seed: seed,
 	}))
 	p.teller = &teller{p: p, wake: make(chan struct{}, 1)}
 	p.life.Add(2)

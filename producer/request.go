@@ -39,6 +39,8 @@ const (
 	minVersion  = 3
 	zstdVersion = 7
 	idVersion   = 13
+	// implicitVersion is the first whose leaders add their partitions to the transaction themselves (KIP-890).
+	implicitVersion = 12
 )
 
 // send issues a request. Its batches are put in the order of their topics first, which the machine does not mind.
@@ -56,13 +58,16 @@ func (l *loop) send(mr *machine.Request) {
 	if p.cfg.Compression == compress.Zstd {
 		r.call.MinVersion = zstdVersion
 	}
+	if p.txnID != nil {
+		l.boundVersions(&r.call)
+	}
 	mixed := false
 	first := topicOf(mr.Batches[0])
 	for _, mb := range mr.Batches {
 		t := topicOf(mb)
 		mixed = mixed || t != first
 		if t.id.Load().IsZero() {
-			r.call.MaxVersion = idVersion - 1
+			r.call.MaxVersion = min(r.call.MaxVersion, idVersion-1)
 		}
 		if mb.Attempts > 1 {
 			p.meter.SendRetries.Add(int64(mb.Count))
@@ -84,7 +89,7 @@ func topicOf(mb *machine.Batch) *topic { return mb.Owner.(*batch).part.topic }
 // appendTo writes the body of a ProduceRequest, with the batches where they are. It runs on the connection's
 // goroutine, and checksums the batches there.
 //
-//	transactional id (null), acks, timeout, [ name or id, [ partition, records ] ]
+//	transactional id, acks, timeout, [ name or id, [ partition, records ] ]
 //
 // Compact lengths and empty tag sections from version 9 on.
 func (r *request) appendTo(v *client.Vec, version int16) error {
@@ -94,9 +99,9 @@ func (r *request) appendTo(v *client.Vec, version int16) error {
 	flexible := version >= 9
 	batches := r.m.Batches
 	if flexible {
-		v.B = wire.AppendCompactNullableString(v.B, nil)
+		v.B = wire.AppendCompactNullableString(v.B, r.p.txnID)
 	} else {
-		v.B = wire.AppendNullableString(v.B, nil)
+		v.B = wire.AppendNullableString(v.B, r.p.txnID)
 	}
 	v.B = wire.AppendInt16(v.B, int16(r.p.cfg.Acks))
 	v.B = wire.AppendInt32(v.B, int32(r.p.cfg.RequestTimeout/time.Millisecond))
@@ -124,7 +129,7 @@ func (r *request) appendTo(v *client.Vec, version int16) error {
 		v.B = appendLen(v.B, flexible, end-i)
 		for ; i < end; i++ {
 			b := batches[i].Owner.(*batch)
-			bytes := b.bytes(false)
+			bytes := b.bytes(r.p.txnID != nil)
 			v.B = wire.AppendInt32(v.B, b.part.index)
 			if flexible {
 				v.B = wire.AppendUvarint(v.B, uint32(len(bytes)+1))

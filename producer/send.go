@@ -18,10 +18,14 @@ import (
 // Submit waits for buffer memory and, the first time, for the topic's metadata, as long as ctx and max.block.ms allow.
 // ctx has no say once Submit returned nil. When it returns an error, which always matches ErrNotWritten, done is not called.
 func (p *Producer) Submit(ctx context.Context, r Record, done func(Ack, error)) error {
+	return p.submit(ctx, r, done, 0)
+}
+
+func (p *Producer) submit(ctx context.Context, r Record, done func(Ack, error), txn uint64) error {
 	if len(p.cfg.Interceptors) > 0 {
-		return p.intercepted(ctx, r, done, nil, true)
+		return p.intercepted(ctx, r, done, nil, true, txn)
 	}
-	_, err := p.enqueue(ctx, &r, done, nil, true)
+	_, err := p.enqueue(ctx, &r, done, nil, true, txn)
 	return err
 }
 
@@ -29,9 +33,9 @@ func (p *Producer) Submit(ctx context.Context, r Record, done func(Ack, error)) 
 // has yet to come (see Warm).
 func (p *Producer) TrySubmit(r Record, done func(Ack, error)) error {
 	if len(p.cfg.Interceptors) > 0 {
-		return p.intercepted(context.Background(), r, done, nil, false)
+		return p.intercepted(context.Background(), r, done, nil, false, 0)
 	}
-	_, err := p.enqueue(context.Background(), &r, done, nil, false)
+	_, err := p.enqueue(context.Background(), &r, done, nil, false, 0)
 	return err
 }
 
@@ -39,13 +43,15 @@ func (p *Producer) TrySubmit(r Record, done func(Ack, error)) error {
 // sends of many goroutines share batches all the same, because what comes while a request is in the air waits for it.
 // When ctx ends, the record is taken back if no request has carried it yet (ErrNotWritten), and left to its fate
 // otherwise (ErrOutcomeUnknown).
-func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) {
+func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) { return p.send(ctx, r, 0) }
+
+func (p *Producer) send(ctx context.Context, r Record, txn uint64) (Ack, error) {
 	w := p.newWaiter()
 	var err error
 	if len(p.cfg.Interceptors) > 0 {
-		err = p.intercepted(ctx, r, w.call, w, true)
+		err = p.intercepted(ctx, r, w.call, w, true, txn)
 	} else {
-		_, err = p.enqueue(ctx, &r, w.call, w, true)
+		_, err = p.enqueue(ctx, &r, w.call, w, true, txn)
 	}
 	if err != nil {
 		p.waiters.Put(w)
@@ -70,11 +76,15 @@ func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) {
 // error joins the first errors of records (ten at most) and says how many failed; the sequence is not read further
 // once a record could not be submitted.
 func (p *Producer) SendAll(ctx context.Context, records iter.Seq[Record]) (acked int, err error) {
+	return p.sendAll(ctx, records, 0)
+}
+
+func (p *Producer) sendAll(ctx context.Context, records iter.Seq[Record], txn uint64) (acked int, err error) {
 	var c collector
 	n := 0
 	var stop error
 	for r := range records {
-		if stop = p.Submit(ctx, r, c.done); stop != nil {
+		if stop = p.submit(ctx, r, c.done, txn); stop != nil {
 			break
 		}
 		n++
@@ -124,7 +134,7 @@ func (w *waiter) told(a Ack, err error) {
 }
 
 // enqueue finds the record's partition and adds it there, waiting for memory if it may.
-func (p *Producer) enqueue(ctx context.Context, r *Record, done func(Ack, error), w *waiter, wait bool) (*part, error) {
+func (p *Producer) enqueue(ctx context.Context, r *Record, done func(Ack, error), w *waiter, wait bool, txn uint64) (*part, error) {
 	t, err := p.topic(ctx, r.Topic, wait)
 	if err != nil {
 		return nil, err
@@ -142,7 +152,7 @@ func (p *Producer) enqueue(ctx context.Context, r *Record, done func(Ack, error)
 			p.mem.Put(chunk)
 			return nil, err
 		}
-		res := pt.add(r, size, done, w, chunk)
+		res := pt.add(r, size, done, w, chunk, txn)
 		chunk = nil
 		if res.fresh || res.wake {
 			p.loop.tell(pt, res.wake && w == nil, res.opened, res.fresh)
@@ -153,6 +163,8 @@ func (p *Producer) enqueue(ctx context.Context, r *Record, done func(Ack, error)
 		switch {
 		case res.closed:
 			return nil, notWritten(ErrClosed)
+		case res.over:
+			return nil, notWritten(ErrOver)
 		case res.need == 0:
 			return pt, nil
 		case !wait:
@@ -205,13 +217,13 @@ func (p *Producer) tooLarge(r *Record) error {
 }
 
 // intercepted lets the interceptors see the record first. They may change it, so it lives on the heap here.
-func (p *Producer) intercepted(ctx context.Context, r Record, done func(Ack, error), w *waiter, wait bool) error {
+func (p *Producer) intercepted(ctx context.Context, r Record, done func(Ack, error), w *waiter, wait bool, txn uint64) error {
 	for _, in := range p.cfg.Interceptors {
 		if err := in.OnSend(ctx, &r); err != nil {
 			return p.refused(&r, notWritten(fmt.Errorf("interceptor %T: %w", in, err)))
 		}
 	}
-	if _, err := p.enqueue(ctx, &r, done, w, wait); err != nil {
+	if _, err := p.enqueue(ctx, &r, done, w, wait, txn); err != nil {
 		return p.refused(&r, err)
 	}
 	return nil

@@ -220,11 +220,16 @@ func (p *Producer) tell(b *batch) {
 // flush waits for the batches that were there when it began.
 type flush struct {
 	left atomic.Int64
-	done chan struct{}
+	done chan struct{} // closed at the end
+	then func()        // called instead, must not block
 }
 
 func (f *flush) less() {
-	if f.left.Add(-1) == 0 {
+	switch {
+	case f.left.Add(-1) > 0:
+	case f.then != nil:
+		f.then()
+	default:
 		close(f.done)
 	}
 }

@@ -44,6 +44,7 @@ type Batch struct {
 	Attempts int
 
 	part      *Partition
+	pinned    bool    // sequenced in a transaction: nothing may be taken out any more
 	pipe      *broker // of the newest attempt; while preparing, the one that waits for it
 	state     state
 	sequenced bool
@@ -65,7 +66,7 @@ func (b *Batch) Partition() *Partition { return b.part }
 // Withdrawable reports whether records may still be taken out of the batch:
 // no attempt is under way or in doubt.
 func (b *Batch) Withdrawable() bool {
-	return b.state == waiting && !b.worked && !b.maybeWritten && b.carriers == 0
+	return b.state == waiting && !b.worked && !b.maybeWritten && b.carriers == 0 && !b.pinned
 }
 
 // MaybeWritten reports whether an attempt in the air or in doubt may have put

@@ -61,6 +61,8 @@ var traits = map[errcode.Code]trait{
 	errcode.InvalidTxnState:                    refused,
 	errcode.InvalidRequest:                     refused,
 	errcode.ThrottlingQuotaExceeded:            again | refused,
+	errcode.ConcurrentTransactions:             again | refused,
+	errcode.TransactionAbortable:               refused,
 	errcode.TransactionalIdAuthorizationFailed: refused,
 }
 

@@ -19,6 +19,7 @@
 //	reply.go      what an answer means for each batch of a request
 //	classify.go   the table of error codes behind reply.go
 //	sequence.go   producer ids, epochs and sequences (KIP-98, KIP-360)
+//	transaction.go  what is different when batches belong to transactions
 //	expire.go     delivery.timeout.ms, withdrawal and closing
 //	backoff.go    retry.backoff.ms with jitter
 //

@@ -17,6 +17,9 @@ func (m *Machine) drain(now time.Time, b *broker) {
 		m.sealAll(b)
 		return
 	}
+	if m.txn.doom != nil {
+		m.sealAll(b) // they end when they come; what is in doubt goes on below
+	}
 	for {
 		b.wakeAt = never
 		if b.inFlight >= m.cfg.MaxInFlight {
@@ -87,7 +90,7 @@ func (m *Machine) impatient(b *broker, p *Partition) bool {
 // roomFor: without idempotence one batch of a partition is in flight at a time,
 // since nothing at the broker would keep two in order; see also Partition.known.
 func (m *Machine) roomFor(p *Partition) bool {
-	return p.inFlight == 0 || m.cfg.Idempotent && p.known
+	return (p.inFlight == 0 || m.cfg.Idempotent && p.known) && m.mayProduce(p)
 }
 
 // elsewhere: batches are in the air to a former leader.
@@ -189,6 +192,9 @@ func (m *Machine) launch(p *Partition, x *Batch, b *broker) {
 	if m.cfg.Idempotent && !x.sequenced {
 		m.assign(p, x)
 	}
+	if m.cfg.Transactional {
+		m.join(p, x)
+	}
 	x.state = inFlight
 	x.pipe, p.pipe = b, b
 	x.Attempts++
@@ -208,7 +214,7 @@ func (m *Machine) drainHomeless(now time.Time) {
 		}
 		i++
 	}
-	if m.abort != nil {
+	if m.abort != nil || m.txn.doom != nil {
 		m.sealAll(b)
 	}
 	if len(b.active) == 0 {

@@ -30,6 +30,24 @@ type Effects struct {
 	Refresh bool
 	// Bumped: these partitions have begun a new epoch, for whoever wants to know.
 	Bumped []*Partition
+	// Enlist: make each partition part of the open transaction and bring Enlisted; in an
+	// implicit one it is so already, and this says that something was sent there.
+	Enlist []*Partition
+	// Doomed: batches of the open transaction that were not acknowledged, so that it cannot be
+	// committed. After the first, what was not sent is given up as after Dropped.
+	Doomed []Doom
+}
+
+// Doom is the end of a batch that spoils its transaction.
+type Doom struct {
+	Partition *Partition
+	Outcome   Outcome
+	Code      errcode.Code // of the broker, None when it said nothing
+	Err       error        // why there was no answer, nil when there was
+	Expired   bool
+	// Sequenced: a place in the partition's sequence was given away for it, so that the next
+	// transaction needs another epoch, or that place again (see Partition.rewind).
+	Sequenced bool
 }
 
 func (e *Effects) reset() {
@@ -41,10 +59,12 @@ func (e *Effects) reset() {
 	clear(e.Bumped)
 	clear(e.Release)
 	clear(e.Discard)
+	clear(e.Enlist)
+	clear(e.Doomed)
 	*e = Effects{
 		Seal: e.Seal[:0], Prepare: e.Prepare[:0], Split: e.Split[:0],
 		Verdicts: e.Verdicts[:0], Send: e.Send[:0], Bumped: e.Bumped[:0],
-		Release: e.Release[:0], Discard: e.Discard[:0],
+		Release: e.Release[:0], Discard: e.Discard[:0], Enlist: e.Enlist[:0], Doomed: e.Doomed[:0],
 	}
 }
 

@@ -36,6 +36,14 @@ const (
 	Eased
 	// Aborted: give every batch its verdict now, with Err, and every later one.
 	Aborted
+	// Begun: a transaction is open, under producer id ID and Epoch. Implicit: the leaders add
+	// their partitions to it, so that nothing has to wait for effect Enlist (KIP-890).
+	Begun
+	// Enlisted: Partition is in the open transaction, batches may go.
+	Enlisted
+	// Dropped: the transaction is given up because of Err: what was not sent ends as not
+	// written, what is on its way is waited for.
+	Dropped
 )
 
 // Event is one thing that happened. It is a plain struct, not an interface, so
@@ -54,5 +62,6 @@ type Event struct {
 	Epoch       int16
 	Err         error
 	// Fatal: Err will not go away by trying again.
-	Fatal bool
+	Fatal    bool
+	Implicit bool
 }

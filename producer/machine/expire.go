@@ -50,7 +50,10 @@ func (m *Machine) giveUp(p *Partition, b *Batch, v Verdict) {
 	if b.maybeWritten || b.state == inFlight {
 		v.Outcome = Unknown
 	}
-	if b.sequenced && m.cfg.Idempotent {
+	switch {
+	case m.cfg.Transactional:
+		m.doomed(b, &v)
+	case b.sequenced && m.cfg.Idempotent:
 		p.gap = true
 	}
 	if b.state == inFlight {

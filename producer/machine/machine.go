@@ -17,6 +17,7 @@ type Config struct {
 	Idempotent      bool          // enable.idempotence
 	Compressed      bool          // batches go through Prepare
 	NoAcks          bool          // acks=0
+	Transactional   bool          // batches belong to transactions; see transaction.go
 	Seed            uint64        // of the jitter
 }
 
@@ -36,6 +37,7 @@ type Machine struct {
 	idRetryAt  time.Time
 	idFailures int
 
+	txn       transaction
 	hurry     int   // Hurried minus Relaxed
 	pressed   int   // Pressed minus Eased
 	abort     error // set by Aborted
@@ -75,6 +77,9 @@ var handlers = [...]func(*Machine, time.Time, *Event){
 	Pressed:            (*Machine).onPressed,
 	Eased:              (*Machine).onEased,
 	Aborted:            (*Machine).onAborted,
+	Begun:              (*Machine).onBegun,
+	Enlisted:           (*Machine).onEnlisted,
+	Dropped:            (*Machine).onDropped,
 }
 
 // Step takes events in order and returns what to do about them. The effects are
@@ -164,6 +169,7 @@ func (m *Machine) onGathered(now time.Time, e *Event) {
 	}
 	p.broker.activate(p)
 	m.needProducerID(now) // early: it takes a round trip, and the batch may linger meanwhile
+	m.enlist(p)
 	if p.opened.IsZero() {
 		p.broker.dirty = true
 		return

@@ -36,6 +36,12 @@ type Partition struct {
 	known   bool
 	gap     bool // see the package comment
 	renewID bool // the gap needs a new producer id, a higher epoch is not enough
+
+	// Of transactions; see transaction.go.
+	asked, enlisted uint64 // the transaction that Enlist was said for, and the one it is in
+	numbered        uint64 // the one in which it last gave a batch its sequence
+	acked           int32  // the sequence behind the last acknowledged batch
+	restart         bool   // the gap needs nothing but sequences from 0 in the same epoch
 }
 
 // NewPartition returns a partition without a leader; bring LeaderChanged.
@@ -118,6 +124,9 @@ func (p *Partition) drop(b *Batch) {
 func (p *Partition) ending(m *Machine) error {
 	if m.abort != nil {
 		return m.abort
+	}
+	if m.txn.doom != nil {
+		return m.txn.doom
 	}
 	return p.doomed
 }

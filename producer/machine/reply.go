@@ -68,8 +68,11 @@ func (m *Machine) answered(now time.Time, b *Batch, res *Result) {
 		p.failures = 0
 		if b.ProducerID == p.producerID && b.Epoch == p.epoch {
 			p.known = true
+			p.acked = addSequence(b.BaseSequence, b.Count)
 		}
 		m.resolve(b, Verdict{Result: *res})
+	case t&sequence != 0 && m.cfg.Transactional:
+		m.unexpected(now, b, t, res)
 	case t&sequence != 0 && m.cfg.Idempotent:
 		m.disordered(now, b, t, res)
 	case t&large != 0 && b.Count > 1 && !b.maybeWritten:
@@ -97,14 +100,7 @@ func (m *Machine) disordered(now time.Time, b *Batch, t trait, res *Result) {
 		}
 		p.renewID = p.renewID || t&newID != 0
 	} else {
-		behind := false
-		for _, x := range p.queue {
-			behind = behind || x == b
-			if behind && x.state == waiting && x.sequenced {
-				x.maybeWritten = false
-			}
-		}
-		b.maybeWritten = false
+		p.unwritten(b)
 	}
 	if p.first() == b {
 		p.gap = true // nothing before it could fill the hole
@@ -112,15 +108,32 @@ func (m *Machine) disordered(now time.Time, b *Batch, t trait, res *Result) {
 	m.retry(now, b, res.Code, nil)
 }
 
+// unwritten: b and what is behind it in sequence are certainly not in the log.
+func (p *Partition) unwritten(b *Batch) {
+	behind := false
+	for _, x := range p.queue {
+		behind = behind || x == b
+		if behind && x.state == waiting && x.sequenced {
+			x.maybeWritten = false
+		}
+	}
+	b.maybeWritten = false
+}
+
 // retry puts a batch back into line, or fails it when retries are used up.
 func (m *Machine) retry(now time.Time, b *Batch, code errcode.Code, err error) {
 	p := b.part
 	b.lastCode, b.lastErr = code, err
-	if b.Attempts > m.cfg.Retries {
+	concurrent := code == errcode.ConcurrentTransactions
+	if b.Attempts > m.cfg.Retries && !concurrent || m.hopeless(b) {
 		m.fail(b, Verdict{Code: code, Err: err})
 		return
 	}
 	b.state = waiting
+	if concurrent {
+		p.retryAt, p.recovering = now.Add(min(m.cfg.RetryBackoff, concurrentBackoff)), true
+		return
+	}
 	if !p.counted { // one round of answers is one failure, however many batches were in the air
 		p.counted = true
 		p.failures++
@@ -138,7 +151,11 @@ func (m *Machine) fail(b *Batch, v Verdict) {
 		v.Outcome = Unknown
 	}
 	p := b.part
-	if b.sequenced && m.cfg.Idempotent {
+	switch {
+	case m.cfg.Transactional:
+		p.recovering = true
+		m.doomed(b, &v)
+	case b.sequenced && m.cfg.Idempotent:
 		p.gap = true
 		p.recovering = true
 	}
@@ -198,7 +215,7 @@ func (m *Machine) onDivided(now time.Time, e *Event) {
 	}
 	seq := b.BaseSequence
 	for _, x := range e.Batches {
-		x.part, x.state, x.Attempts = p, waiting, b.Attempts
+		x.part, x.state, x.Attempts, x.pinned = p, waiting, b.Attempts, b.pinned
 		x.sequenced, x.ProducerID, x.Epoch = b.sequenced, b.ProducerID, b.Epoch
 		if b.sequenced {
 			x.BaseSequence = seq

@@ -24,6 +24,9 @@ func (m *Machine) needProducerID(now time.Time) bool {
 	if !m.cfg.Idempotent || m.idState == idReady {
 		return false
 	}
+	if m.cfg.Transactional {
+		return true // Begun brings it
+	}
 	if m.idState == idNone && !now.Before(m.idRetryAt) {
 		m.idState = idAsked
 		m.eff.InitProducerID = true
@@ -81,6 +84,9 @@ func (m *Machine) onProducerID(now time.Time, e *Event) {
 func (m *Machine) assign(p *Partition, b *Batch) {
 	if p.producerID < 0 {
 		p.producerID, p.epoch, p.sequence, p.known = m.producerID, m.epoch, 0, false
+		p.numbered = m.txn.serial
+	} else if m.cfg.Transactional {
+		m.renew(p)
 	}
 	b.sequenced = true
 	b.ProducerID, b.Epoch, b.BaseSequence = p.producerID, p.epoch, p.sequence
@@ -121,6 +127,10 @@ func (m *Machine) bump(p *Partition) {
 	m.eff.Bumped = append(m.eff.Bumped, p)
 	p.gap, p.known = false, false
 	p.sequence = 0
+	if p.restart {
+		p.restart, p.acked = false, 0
+		return
+	}
 	if !p.renewID && p.epoch < math.MaxInt16 {
 		p.epoch++
 		return
