@@ -15,6 +15,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/fakebroker/fault"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
@@ -147,6 +148,10 @@ func (k *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return fail(err)
 	}
+	levels, err := image.ChosenLevels(k.settings.Features)
+	if err != nil {
+		return fail(err)
+	}
 	k.process, k.muzzle = vfs.NewProcess(k.fs), new(atomic.Bool)
 	b, err := server.Open(ctx, server.Options{
 		Config:          layers,
@@ -161,6 +166,7 @@ func (k *Cluster) start(ctx context.Context) error {
 		NewUUID:         newUUID,
 		Random:          random,
 		Bugs:            k.settings.Bugs,
+		Levels:          levels,
 		FailedAuthDelay: time.Duration(layers.Int("connection.failed.authentication.delay.ms")) * time.Millisecond,
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 )
 
 // Settings says what a cluster is to be. Options change it; the zero value of every field means what its comment says.
@@ -29,6 +30,9 @@ type Settings struct {
 	ClusterID string
 	// Logger takes what the broker has to say. Nil: nothing with New, tb.Output() with Start.
 	Logger *slog.Logger
+	// Features are levels of features in a new cluster, by Kafka's names; the others have Apache Kafka 4.4's defaults. A Dir
+	// keeps the levels that it has.
+	Features map[string]int16
 	// Bugs are mistakes that the broker makes on purpose, for this project's own tests: nobody else can name one.
 	Bugs bug.Set
 }
@@ -105,6 +109,12 @@ func ClusterID(id string) Option {
 	return func(s *Settings) { s.ClusterID = id }
 }
 
+// Feature chooses the level that a feature has in a new cluster: Feature("transaction.version", 1) is a cluster before
+// KIP-890, as clients meet it on brokers that were upgraded from Apache Kafka 3.
+func Feature(name string, level int16) Option {
+	return func(s *Settings) { s.Features[name] = level }
+}
+
 // Logger sends the broker's log to l.
 func Logger(l *slog.Logger) Option {
 	return func(s *Settings) { s.Logger = l }
@@ -112,7 +122,7 @@ func Logger(l *slog.Logger) Option {
 
 // NewSettings returns settings with the options applied, and not yet checked.
 func NewSettings(opts ...Option) *Settings {
-	s := &Settings{Properties: make(map[string]string), Users: make(map[string]string)}
+	s := &Settings{Properties: make(map[string]string), Users: make(map[string]string), Features: make(map[string]int16)}
 	for _, o := range opts {
 		o(s)
 	}
@@ -148,6 +158,9 @@ func (s *Settings) validate() error {
 		if _, ok := s.Properties[key]; ok {
 			errs = append(errs, fmt.Errorf("property %s cannot be set: %s", key, instead))
 		}
+	}
+	if _, err := image.ChosenLevels(s.Features); err != nil {
+		errs = append(errs, err)
 	}
 	for _, t := range s.Topics {
 		if t.Partitions < 1 {

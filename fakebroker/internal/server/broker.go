@@ -36,6 +36,8 @@ type Options struct {
 	Random func(n int64) int64
 	// FailedAuthDelay is connection.failed.authentication.delay.ms.
 	FailedAuthDelay time.Duration
+	// Levels are the feature levels of a new cluster; nil for Apache Kafka 4.4's defaults.
+	Levels []image.FeatureRange
 	// Bugs are the mistakes to be made on purpose; see package bug.
 	Bugs bug.Set
 }

@@ -93,6 +93,7 @@ func (b *Broker) open(ctx context.Context) error {
 		DirectoryID: dirs[0],
 		Config:      b.opts.Config,
 		Controller:  b.controllerEndpoint(),
+		Levels:      b.opts.Levels,
 		NewUUID:     b.opts.NewUUID,
 		Rand:        func(n int) int { return int(b.opts.Random(int64(n))) },
 		Logger:      b.log,

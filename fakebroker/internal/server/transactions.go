@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
@@ -163,6 +165,28 @@ func (b *Broker) Transaction(ctx context.Context, id string) (*transaction.View,
 		return nil, err
 	}
 	return v.(*transaction.View), nil
+}
+
+// Transactions returns all transactional ids that this broker coordinates, by id. While a partition is loading its ids
+// would be missing, and the error is COORDINATOR_LOAD_IN_PROGRESS.
+func (b *Broker) Transactions(ctx context.Context) ([]*transaction.View, error) {
+	answered := make(chan map[int32]coordinator.Reply, 1)
+	b.transactions.runtime.SubmitAll(coordinator.Request{Body: transaction.InspectAll{}},
+		func(answers map[int32]coordinator.Reply) { answered <- answers })
+	select {
+	case answers := <-answered:
+		var all []*transaction.View
+		for _, a := range answers {
+			if a.Code != errcode.None {
+				return nil, a.Code
+			}
+			all = append(all, a.Response.([]*transaction.View)...)
+		}
+		slices.SortFunc(all, func(a, b *transaction.View) int { return strings.Compare(a.ID, b.ID) })
+		return all, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // TimeOutTransaction aborts the open transaction of an id as if its timeout had passed.

@@ -10,6 +10,9 @@ import (
 // Inspect asks for all that is known of an id. The answer is a *View, of state Dead when there is nothing.
 type Inspect struct{ ID string }
 
+// InspectAll asks for all ids of the partition. The answer is a []*View, by id.
+type InspectAll struct{}
+
 // A View is a transactional id as its coordinator sees it at one moment.
 type View struct {
 	ID    string
@@ -38,6 +41,18 @@ func (m *Machine) inspect(ticket coordinator.Ticket, r Inspect, out *coordinator
 		out.Reply(ticket, &View{ID: r.ID, State: Dead, ProducerID: noProducerID, ProducerEpoch: noProducerEpoch})
 		return
 	}
+	out.Reply(ticket, t.view())
+}
+
+func (m *Machine) inspectAll(ticket coordinator.Ticket, out *coordinator.Result) {
+	all := []*View{}
+	for _, id := range m.sorted() {
+		all = append(all, m.txns[id].view())
+	}
+	out.Reply(ticket, all)
+}
+
+func (t *txn) view() *View {
 	v := &View{ID: t.id, State: t.state, ProducerID: t.producerID, ProducerEpoch: t.epoch,
 		Timeout: time.Duration(t.timeoutMs) * time.Millisecond, Updated: time.UnixMilli(t.updated),
 		Partitions: slices.Clone(t.partitions), Version: t.version,
@@ -45,5 +60,5 @@ func (m *Machine) inspect(ticket coordinator.Ticket, r Inspect, out *coordinator
 	if t.start >= 0 {
 		v.Start = time.UnixMilli(t.start)
 	}
-	out.Reply(ticket, v)
+	return v
 }

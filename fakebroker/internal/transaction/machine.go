@@ -77,6 +77,8 @@ func (m *Machine) Handle(now time.Time, r coordinator.Request, out *coordinator.
 		m.list(now, r.Ticket, b, out)
 	case Inspect:
 		m.inspect(r.Ticket, b, out)
+	case InspectAll:
+		m.inspectAll(r.Ticket, out)
 	case Environment:
 		m.follow(now, b)
 		out.Reply(r.Ticket, nil)

@@ -1,0 +1,128 @@
+package fakebroker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
+)
+
+// A Transaction is a transactional id as its coordinator sees it at one moment: its state, who the producer is, what is
+// in the open transaction, and how many have ended and why. An id that does not exist has state TransactionDead.
+type Transaction = transaction.View
+
+// A TransactionState is a state of a transactional id; its String is Apache Kafka's name of it.
+type TransactionState = transaction.State
+
+// A TransactionPartition is one partition in a transaction.
+type TransactionPartition = transaction.TopicPartition
+
+// The states of a transactional id. In the Prepare states the outcome is decided and the markers are being written.
+const (
+	TransactionEmpty          = transaction.Empty
+	TransactionOngoing        = transaction.Ongoing
+	TransactionPrepareCommit  = transaction.PrepareCommit
+	TransactionPrepareAbort   = transaction.PrepareAbort
+	TransactionCompleteCommit = transaction.CompleteCommit
+	TransactionCompleteAbort  = transaction.CompleteAbort
+	TransactionDead           = transaction.Dead
+)
+
+// A TransactionCheck is something that AwaitTransaction can wait for.
+type TransactionCheck func(*Transaction) bool
+
+// TransactionIs waits for a state. States that pass quickly, as PrepareCommit, may pass unseen.
+func TransactionIs(state TransactionState) TransactionCheck {
+	return func(t *Transaction) bool { return t.State == state }
+}
+
+// TransactionHas waits until a partition is in the open transaction.
+func TransactionHas(topic string, partition int32) TransactionCheck {
+	return func(t *Transaction) bool {
+		for _, p := range t.Partitions {
+			if p.Topic == topic && p.Partition == partition {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// TransactionCommits waits until at least n transactions of the id were committed, markers and all, since the broker was
+// started (or its coordinator reloaded).
+func TransactionCommits(n int) TransactionCheck {
+	return func(t *Transaction) bool { return t.Commits >= n }
+}
+
+// TransactionAborts is TransactionCommits for aborts, whoever decided them.
+func TransactionAborts(n int) TransactionCheck {
+	return func(t *Transaction) bool { return t.Aborts >= n }
+}
+
+// Transaction returns a transactional id. An error means that its coordinator cannot be asked: the broker is stopped, or
+// still loading it.
+func (k *Cluster) Transaction(ctx context.Context, id string) (*Transaction, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	t, err := b.Transaction(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("fakebroker: transaction %s: %w", id, err)
+	}
+	return t, nil
+}
+
+// Transactions returns all transactional ids, sorted by id.
+func (k *Cluster) Transactions(ctx context.Context) ([]*Transaction, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.Transactions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("fakebroker: transactions: %w", err)
+	}
+	return all, nil
+}
+
+// AwaitTransaction returns when all checks hold for a transactional id at the same moment, with the id as it was then, or
+// when ctx ends. Nothing is polled.
+func (k *Cluster) AwaitTransaction(ctx context.Context, id string, checks ...TransactionCheck) (*Transaction, error) {
+	b, err := k.running()
+	if err != nil {
+		return nil, err
+	}
+	return b.AwaitTransaction(ctx, id, func(t *Transaction) bool {
+		for _, check := range checks {
+			if !check(t) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ExpireTransaction aborts the open transaction of an id now, as if it had been open for transaction.timeout.ms: its
+// producer is fenced. It returns when the abort is decided; AwaitTransaction with TransactionIs(TransactionCompleteAbort)
+// returns when the markers are written. Without an open transaction the error wraps errcode.InvalidTxnState.
+func (k *Cluster) ExpireTransaction(ctx context.Context, id string) error {
+	b, err := k.running()
+	if err != nil {
+		return err
+	}
+	if err := b.TimeOutTransaction(ctx, id); err != nil {
+		return fmt.Errorf("fakebroker: expire the transaction of %s: %w", id, err)
+	}
+	return nil
+}
+
+// ReloadTransactionCoordinator has the coordinator of a transactional id resign and load its state from
+// __transaction_state again: as if the leadership had moved away and back.
+func (k *Cluster) ReloadTransactionCoordinator(ctx context.Context, id string) error {
+	b, err := k.running()
+	if err != nil {
+		return err
+	}
+	return b.ReloadTransactions(ctx, id)
+}
