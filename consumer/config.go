@@ -38,6 +38,10 @@ type Config struct {
 	// Isolation decides whether records of open and aborted transactions are seen (isolation.level,
 	// read_uncommitted).
 	Isolation Isolation
+	// Standstill is after how long OnEvent, observers and the logger are told that an open transaction keeps a read_committed
+	// reader waiting, and of which producer (60 s, after which a transaction of Kafka's default transaction.timeout.ms has been
+	// aborted; zero: never).
+	Standstill time.Duration
 	// CheckCRC verifies the checksum of each batch (check.crcs, true).
 	CheckCRC bool
 	// MaxDecompressed bounds what one batch may decompress to (max.decompressed.batch.bytes, 64 MiB). Kafka's
@@ -159,6 +163,7 @@ func DefaultConfig() Config {
 		MaxBytes:          50 << 20,
 		MaxPartitionBytes: 1 << 20,
 		MaxPollRecords:    500,
+		Standstill:        60 * time.Second,
 		CheckCRC:          true,
 		MaxDecompressed:   compress.ClientLimit,
 		APITimeout:        60 * time.Second,

@@ -90,6 +90,9 @@ func (c *Config) machine(of client.Config) machine.Config {
 		Adopt: c.OnTopicReplaced == Adopt, ReplicaExpiry: of.MetadataMaxAge, APITimeout: c.APITimeout,
 		RetryBackoff: of.RetryBackoff, RetryBackoffMax: of.RetryBackoffMax, Seed: of.Seed,
 	}
+	if c.Isolation == ReadCommitted {
+		m.Standstill = c.Standstill
+	}
 	if m.Seed == 0 {
 		m.Seed = rand.Uint64()
 	}

@@ -47,6 +47,9 @@ func MaxBytes(answer, partition int) Option {
 // WithIsolation sets isolation.level.
 func WithIsolation(i Isolation) Option { return func(c *Config) { c.Isolation = i } }
 
+// Standstill sets after how long it is told that an open transaction keeps a read_committed reader waiting.
+func Standstill(d time.Duration) Option { return func(c *Config) { c.Standstill = d } }
+
 // CheckCRC sets check.crcs.
 func CheckCRC(on bool) Option { return func(c *Config) { c.CheckCRC = on } }
 

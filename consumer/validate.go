@@ -19,6 +19,7 @@ func (c *Config) Validate() error {
 	v.size("max.poll.records", c.MaxPollRecords, 1)
 	v.size("max.decompressed.batch.bytes", c.MaxDecompressed, 1)
 	v.check(c.MaxWait >= 0 && c.MaxWait.Milliseconds() <= math.MaxInt32, "fetch.max.wait.ms", c.MaxWait.String(), "must be from 0 to 2147483647 ms")
+	v.check(c.Standstill >= 0, "Standstill", c.Standstill.String(), "must not be negative; zero tells nothing")
 	v.check(c.APITimeout >= 0, "default.api.timeout.ms", c.APITimeout.String(), "must not be negative")
 	v.check(c.Isolation == ReadCommitted || c.Isolation == ReadUncommitted, "isolation.level", strconv.Itoa(int(c.Isolation)), "is read_committed or read_uncommitted")
 	v.err("auto.offset.reset", c.Reset.String(), c.Reset.ValidReset())

@@ -119,10 +119,13 @@ const (
 	NoticeCommitFailed
 	// NoticeStalled: what the application has in hand takes longer than max.poll.interval.ms.
 	NoticeStalled
+	// NoticeStandstill: the last stable offset (Old) has stood still below the high watermark (New) for long: an open
+	// transaction keeps read_committed readers waiting. Open says whose.
+	NoticeStandstill
 )
 
 var noticeNames = [...]string{"", "started", "reset", "truncated", "replaced", "halted", "retrying", "replica", "session",
-	"assigned", "revoked", "lost", "commit failed", "stalled"}
+	"assigned", "revoked", "lost", "commit failed", "stalled", "standstill"}
 
 // String is the kind in one word.
 func (k NoticeKind) String() string {
@@ -141,4 +144,13 @@ type Notice struct {
 	Where    Where    // what the new position was looked up by
 	Reason   string   // in words, without the names
 	Err      error
+	Open     *OpenTransaction // NoticeStandstill alone
+}
+
+// OpenTransaction is whose transaction a partition waits for.
+type OpenTransaction struct {
+	ProducerID    int64 // -1: the leader could not tell
+	ProducerEpoch int16
+	FirstOffset   int64     // of the transaction in the partition
+	LastWrite     time.Time // of the producer to the partition, by its records' timestamps
 }

@@ -127,6 +127,7 @@ func (f *Fetcher) fetchedPart(p *partition, now time.Time, b *broker, part *Fetc
 		return
 	}
 	p.fine()
+	p.stands(now, part.HighWatermark, part.LastStable)
 	p.highWatermark, p.lastStable = part.HighWatermark, part.LastStable
 	if part.LogStart >= 0 {
 		p.logStart = part.LogStart
@@ -146,6 +147,33 @@ func (f *Fetcher) fetchedPart(p *partition, now time.Time, b *broker, part *Fetc
 	if part.Broken != nil {
 		f.damaged(p, now, part.Broken, eff)
 	}
+}
+
+// stands takes note of how long the last stable offset has been where it is although there are records behind it.
+func (p *partition) stands(now time.Time, highWatermark, lastStable int64) {
+	switch {
+	case lastStable < 0 || lastStable >= highWatermark:
+		p.standing, p.standingTold = time.Time{}, false
+	case lastStable != p.lastStable || p.standing.IsZero():
+		p.standing, p.standingTold = now, false
+	}
+}
+
+// standstillAt is when it is to be told that nothing more can be read because of an open transaction; zero if never.
+func (f *Fetcher) standstillAt(p *partition) time.Time {
+	if f.cfg.Standstill <= 0 || p.standing.IsZero() || p.standingTold || p.state != fetching || p.paused || p.next.Offset < p.lastStable {
+		return time.Time{}
+	}
+	return p.standing.Add(f.cfg.Standstill)
+}
+
+// standstill tells so, once until the last stable offset moves.
+func (p *partition) standstill(now time.Time, eff *Effects) {
+	p.standingTold = true
+	eff.Notices = append(eff.Notices, Notice{Kind: NoticeStandstill, TopicPartition: p.TopicPartition, Broker: p.leader,
+		Old: Position{p.lastStable, -1}, New: Position{p.highWatermark, -1},
+		Reason: fmt.Sprintf("an open transaction has kept the last stable offset at %d for %s; %d offsets behind it cannot be read", p.lastStable,
+			now.Sub(p.standing).Round(time.Millisecond), p.highWatermark-p.lastStable)})
 }
 
 // deliver hands a chunk to the application and moves on behind it.

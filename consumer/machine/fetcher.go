@@ -19,6 +19,7 @@ type Config struct {
 	Adopt             bool          // go on with a topic that took the place of the old one
 	ReplicaExpiry     time.Duration // how long a preferred replica is used before the leader is asked again
 	APITimeout        time.Duration // a partition without progress for so long is reported (default.api.timeout.ms)
+	Standstill        time.Duration // a last stable offset that stands still for so long is told of; zero: never
 	RetryBackoff      time.Duration
 	RetryBackoffMax   time.Duration
 	Seed              uint64 // of the jitter of back-offs

@@ -66,7 +66,9 @@ type partition struct {
 	bufferedChunks int
 	servedAt       uint64 // when it last returned data, counted in answers
 
-	highWatermark, lastStable, logStart int64 // -1 unknown
+	highWatermark, lastStable, logStart int64     // -1 unknown
+	standing                            time.Time // since when an open transaction has kept lastStable where it is; zero: it does not
+	standingTold                        bool
 
 	retryAt   time.Time
 	attempts  int       // failures in a row

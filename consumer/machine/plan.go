@@ -93,6 +93,9 @@ func (f *Fetcher) planPartition(p *partition, now time.Time, at func(int32) *rou
 	if due := f.reportAt(p); !due.IsZero() && !now.Before(due) {
 		f.report(p, now, p.lastFetch, eff)
 	}
+	if due := f.standstillAt(p); !due.IsZero() && !now.Before(due) {
+		p.standstill(now, eff)
+	}
 	p.retryAt = pending(p.retryAt, now)
 	if p.state == halted || p.busy {
 		if p.busy && p.leader >= 0 {
@@ -189,6 +192,7 @@ func (f *Fetcher) Deadline() time.Time {
 			sooner(p.retryAt)
 		}
 		sooner(f.reportAt(p))
+		sooner(f.standstillAt(p))
 	}
 	for _, b := range f.brokers {
 		if !b.inFlight {

@@ -156,6 +156,10 @@ func (s *script) configure(o string) {
 	switch key {
 	case "reset":
 		s.cfg.Reset = s.where(value)
+	case "standstill":
+		d, err := time.ParseDuration(value)
+		require.NoError(s.t, err)
+		s.cfg.Standstill = d
 	case "adopt":
 		s.cfg.Adopt = true
 	default:
@@ -228,7 +232,7 @@ func codeOf(name string) (errcode.Code, bool) {
 	return 0, false
 }
 
-// fetched BROKER [session=N] [ERROR] {PARTITION [next=OFFSET/EPOCH] [bytes=N] [hw=N] [start=N] [ERROR] [prefer=N]
+// fetched BROKER [session=N] [ERROR] {PARTITION [next=OFFSET/EPOCH] [bytes=N] [hw=N] [lso=N] [start=N] [ERROR] [prefer=N]
 // [leader=N/EPOCH] [diverges=END/EPOCH,CONSUMED/EPOCH] [broken]}
 func (s *script) fetched(words []string) {
 	ev := FetchReceived{Broker: int32(s.num(words[0]))}
@@ -247,6 +251,8 @@ func (s *script) fetched(words []string) {
 			p.Records = make([]byte, s.num(value))
 		case key == "hw":
 			p.HighWatermark = int64(s.num(value))
+		case key == "lso":
+			p.LastStable = int64(s.num(value))
 		case key == "start":
 			p.LogStart = int64(s.num(value))
 		case key == "prefer":
