@@ -124,6 +124,18 @@ func (x *intakes) settle() {
 	}
 }
 
+// restore tries again what rewind could not do.
+func (x *intakes) restore(ctx context.Context) error {
+	var errs []error
+	for _, f := range x.feeds() {
+		if f.off != nil {
+			f.off = f.in.Rewind(ctx)
+			errs = append(errs, f.off)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // rewind puts the positions back after an abort. What could not be put back keeps every further transaction from committing
 // until it is.
 func (x *intakes) rewind(ctx context.Context) error {
