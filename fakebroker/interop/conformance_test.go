@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -257,11 +258,21 @@ func (c *conversation) idempotent(id int64, epoch int16, sequence int32, n int) 
 	return b.bytes(c.t)
 }
 
+// initProducer is a new producer's id and epoch.
 func (c *conversation) initProducer(version int16) (id int64, epoch int16) {
-	req := message.NewInitProducerIdRequest()
-	req.TransactionTimeoutMs = 60000
-	resp := c.ask("init producer", version, req).(*message.InitProducerIdResponse)
+	c.t.Helper()
+	awaitProducerIDs(c)
+	resp := c.ask("init producer", version, initFor("", -1, -1)).(*message.InitProducerIdResponse)
 	return resp.ProducerId, resp.ProducerEpoch
+}
+
+// awaitProducerIDs waits until the broker has a block of producer ids from the controller, for which Apache Kafka lets
+// clients wait.
+func awaitProducerIDs(c *conversation) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		return c.quiet(4, initFor("", -1, -1)).(*message.InitProducerIdResponse).ErrorCode == 0
+	}, 20*time.Second, 20*time.Millisecond)
 }
 
 func idempotentSequences(c *conversation) {
@@ -297,7 +308,7 @@ func duplicateWindow(c *conversation) {
 	for i := range int32(8) {
 		c.ask("again", 11, c.produceRequest(11, "cf-window", 0, -1, c.idempotent(id, producerEpoch, 2*i, 2)))
 	}
-	c.ask("everything", 12, c.fetchRequest(12, part("cf-window", 0, 0)))
+	c.stored("cf-window", 0)
 }
 
 func fetchLimits(c *conversation) {

@@ -25,7 +25,7 @@ var groupSettings = []string{"group.initial.rebalance.delay.ms=0",
 // startGroups runs ottla serve with them.
 func startGroups(t testing.TB, args ...string) *process {
 	t.Helper()
-	for _, setting := range groupSettings {
+	for _, setting := range slices.Concat(groupSettings, transactionSettings) {
 		args = append(args, "--config", setting)
 	}
 	return startOttla(t, append(args, "--config", "offsets.topic.num.partitions=4")...)

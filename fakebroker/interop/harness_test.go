@@ -171,8 +171,8 @@ func startKafka(dir string) (*process, error) {
 		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
 		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
 		"share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
-		"", // groupSettings follow
-	}, "\n") + strings.Join(groupSettings, "\n") + "\n"
+		"", // more settings follow
+	}, "\n") + strings.Join(slices.Concat(groupSettings, transactionSettings), "\n") + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
@@ -185,6 +185,37 @@ func startKafka(dir string) (*process, error) {
 		kafkaAddr = p.addr
 	}
 	return p, err
+}
+
+// startSmallKafka starts another Apache Kafka with a plain listener and what a test needs different: features to format with,
+// as in transaction.version=1, and settings.
+func startSmallKafka(t testing.TB, features, settings []string) *process {
+	t.Helper()
+	dir, port := t.TempDir(), twoPorts(t)
+	conf := filepath.Join(dir, "server.properties")
+	require.NoError(t, os.WriteFile(conf, []byte(strings.Join(slices.Concat(smallSettings(filepath.Join(dir, "data"), port), settings), "\n")), 0o644))
+	args := []string{"format", "--standalone", "-t", "ottla-interop-cluster2", "-c", conf}
+	for _, f := range features {
+		args = append(args, "--feature", f)
+	}
+	r := run(t, javaCommand(context.Background(), "kafka.tools.StorageTool", args...), "")
+	require.Zero(t, r.code, "formatting: %s%s", r.stdout, r.stderr)
+	p, err := runKafka(conf, fmt.Sprintf("127.0.0.1:%d", port))
+	require.NoError(t, err)
+	t.Cleanup(func() { p.stop() })
+	return p
+}
+
+// smallSettings are those of a node with a plain listener on a port and its controller on the next one, as ottla has it.
+func smallSettings(data string, port int) []string {
+	addr, controller := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
+	return slices.Concat([]string{
+		"process.roles=broker,controller", "node.id=1", "controller.quorum.bootstrap.servers=" + controller,
+		"listeners=PLAINTEXT://" + addr + ",CONTROLLER://" + controller, "controller.listener.names=CONTROLLER",
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "log.dirs=" + data,
+		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
+		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
+	}, groupSettings, transactionSettings)
 }
 
 // runKafka starts a node by its configuration and waits until it listens on all addresses; the first is its own.
