@@ -7,6 +7,7 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/logrecord"
@@ -55,7 +56,7 @@ func newBrokers(w *world) *brokers {
 		"group.consumer.assignors":                 w.fleet.server,
 	})
 	if err != nil {
-		w.fail("%v", err)
+		w.Fail("%v", err)
 	}
 	b := &brokers{w: w, config: layers, leader: 1, alive: [3]bool{1: true, 2: true}, waiting: map[coordinator.Ticket]func(any, errcode.Code){}}
 	b.env = group.Environment{Image: w.topics.img, Config: layers}
@@ -76,14 +77,14 @@ func (b *brokers) fresh(log []entry) *group.Machine {
 	for i, e := range log {
 		key, err := logrecord.ReadKey(logrecord.GroupLog, e.key)
 		if err != nil {
-			b.w.fail("record %d: %v", i, err)
+			b.w.Fail("record %d: %v", i, err)
 		}
 		value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), e.value)
 		if err != nil {
-			b.w.fail("record %d: %v", i, err)
+			b.w.Fail("record %d: %v", i, err)
 		}
 		if err := m.Replay(int64(i), key, value); err != nil {
-			b.w.fail("record %d does not replay: %v", i, err)
+			b.w.Fail("record %d does not replay: %v", i, err)
 		}
 	}
 	return m
@@ -93,15 +94,15 @@ func (b *brokers) fresh(log []entry) *group.Machine {
 func (b *brokers) load(d time.Duration) {
 	b.life++
 	life := b.life
-	b.w.after(d, func() {
+	b.w.After(d, func() {
 		if life != b.life || b.down(b.leader) {
 			return
 		}
-		b.w.note("broker %d coordinates, %d records", b.leader, len(b.log))
+		b.w.Note("broker %d coordinates, %d records", b.leader, len(b.log))
 		b.shard = b.fresh(b.log)
 		b.committed, b.alarm = len(b.log), time.Time{}
 		var out coordinator.Result
-		b.shard.Loaded(b.w.now, &out)
+		b.shard.Loaded(b.w.Now, &out)
 		b.carryOut(&out)
 		b.arm()
 	})
@@ -114,7 +115,7 @@ func (b *brokers) drop(truncate, silent bool) {
 		return
 	}
 	if truncate && b.committed < len(b.log) {
-		b.w.sometimes("uncommitted records cut off")
+		b.w.Sometimes("uncommitted records cut off")
 		b.log = b.log[:b.committed]
 		b.w.ledger.truncated(b)
 	}
@@ -135,7 +136,7 @@ func (b *brokers) drop(truncate, silent bool) {
 		b.answer(r)
 	}
 	if len(b.waiting) > 0 {
-		b.w.fail("%d requests are forgotten when the coordinator goes", len(b.waiting))
+		b.w.Fail("%d requests are forgotten when the coordinator goes", len(b.waiting))
 	}
 }
 
@@ -159,7 +160,7 @@ func (b *brokers) crash(id int32, away time.Duration, takeover bool) {
 	for _, n := range b.w.nodes {
 		n.hangUp(id)
 	}
-	b.w.after(away, func() {
+	b.w.After(away, func() {
 		b.alive[id] = true
 		if b.leader == id {
 			b.load(50 * time.Millisecond)
@@ -180,7 +181,7 @@ func (b *brokers) ask(body any, version int16, done func(any, errcode.Code)) {
 	b.ticket++
 	b.waiting[b.ticket] = done
 	var out coordinator.Result
-	b.shard.Handle(b.w.now, coordinator.Request{Ticket: b.ticket, Body: body, Version: version, ClientID: "sim", ClientHost: "/127.0.0.1"}, &out)
+	b.shard.Handle(b.w.Now, coordinator.Request{Ticket: b.ticket, Body: body, Version: version, ClientID: "sim", ClientHost: "/127.0.0.1"}, &out)
 	b.carryOut(&out)
 	b.arm()
 }
@@ -188,7 +189,7 @@ func (b *brokers) ask(body any, version int16, done func(any, errcode.Code)) {
 // peek asks for something that changes nothing.
 func (b *brokers) peek(m *group.Machine, body any, version int16) (response any) {
 	var out coordinator.Result
-	m.Handle(b.w.now, coordinator.Request{Ticket: 1, Body: body, Version: version}, &out)
+	m.Handle(b.w.Now, coordinator.Request{Ticket: 1, Body: body, Version: version}, &out)
 	return out.Replies[0].Response
 }
 
@@ -196,11 +197,11 @@ func (b *brokers) peek(m *group.Machine, body any, version int16) (response any)
 func (b *brokers) handle(c *call, req message.Request, version int16, reply func(message.Response)) {
 	switch {
 	case c.to != b.leader:
-		b.w.sometimes("asked a broker that does not coordinate")
+		b.w.Sometimes("asked a broker that does not coordinate")
 		reply(refused(req, version, errcode.NotCoordinator))
 		return
 	case b.shard == nil:
-		b.w.sometimes("asked a coordinator that loads")
+		b.w.Sometimes("asked a coordinator that loads")
 		reply(refused(req, version, errcode.CoordinatorLoadInProgress))
 		return
 	}
@@ -224,7 +225,7 @@ func (b *brokers) handle(c *call, req message.Request, version int16, reply func
 		case message.Response:
 			reply(r)
 		default:
-			b.w.sometimes("request refused as a whole: " + code.Name())
+			b.w.Sometimes("request refused as a whole: " + code.Name())
 			reply(refused(req, version, code))
 		}
 	})
@@ -235,12 +236,12 @@ func (b *brokers) carryOut(out *coordinator.Result) {
 	var next coordinator.Result
 	replies := out.Replies
 	written := out.Written
-	if len(out.Records) > 0 && b.w.now.Before(b.refusing) {
-		b.w.sometimes("append refused")
+	if len(out.Records) > 0 && b.w.Now.Before(b.refusing) {
+		b.w.Sometimes("append refused")
 		b.refused = true
 		written = nil
 		for _, f := range out.Failed {
-			f(b.w.now, errcode.CoordinatorNotAvailable, &next)
+			f(b.w.Now, errcode.CoordinatorNotAvailable, &next)
 		}
 		for i := range replies {
 			if len(out.Failed) == 0 {
@@ -254,7 +255,7 @@ func (b *brokers) carryOut(out *coordinator.Result) {
 		b.held = append(b.held, heldReply{len(b.log), r})
 	}
 	for _, f := range written {
-		f(b.w.now, &next)
+		f(b.w.Now, &next)
 	}
 	if len(next.Records)+len(next.Replies)+len(next.Written) > 0 {
 		b.carryOut(&next)
@@ -269,18 +270,18 @@ func (b *brokers) append(records []coordinator.Record) {
 		var e entry
 		var err error
 		if e.key, err = logrecord.AppendKey(nil, r.Key); err != nil {
-			b.w.fail("key of %T: %v", r.Key, err)
+			b.w.Fail("key of %T: %v", r.Key, err)
 		}
 		if r.Value != nil {
 			if e.value, err = logrecord.AppendValue(nil, r.Value, r.Version); err != nil {
-				b.w.fail("value of %T: %v", r.Key, err)
+				b.w.Fail("value of %T: %v", r.Key, err)
 			}
 		}
-		b.w.mix(e.key)
-		b.w.mix(e.value)
+		b.w.Mix(e.key)
+		b.w.Mix(e.value)
 		b.log = append(b.log, e)
 		if err := b.shard.Replay(int64(len(b.log)-1), r.Key, r.Value); err != nil {
-			b.w.fail("the machine does not take its own record: %v", err)
+			b.w.Fail("the machine does not take its own record: %v", err)
 		}
 		b.w.ledger.written(r.Key, r.Value)
 	}
@@ -290,7 +291,7 @@ func (b *brokers) append(records []coordinator.Record) {
 func (b *brokers) commit() {
 	lag := time.Duration(0)
 	if b.committed < len(b.log) && b.w.faulty && b.w.menu.lag {
-		lag = between(b.w.net, 0, 40*time.Millisecond)
+		lag = clockwork.Between(b.w.net, 0, 40*time.Millisecond)
 	}
 	to, life := len(b.log), b.life
 	release := func() {
@@ -308,14 +309,14 @@ func (b *brokers) commit() {
 		release()
 		return
 	}
-	b.w.after(lag, release)
+	b.w.After(lag, release)
 }
 
 // answer ends a ticket.
 func (b *brokers) answer(r coordinator.Reply) {
 	done, ok := b.waiting[r.Ticket]
 	if !ok {
-		b.w.fail("a request is answered twice")
+		b.w.Fail("a request is answered twice")
 	}
 	delete(b.waiting, r.Ticket)
 	done(r.Response, r.Code)
@@ -332,21 +333,21 @@ func (b *brokers) arm() {
 	}
 	b.alarm = at
 	life := b.life
-	b.w.after(at.Sub(b.w.now), func() {
+	b.w.After(at.Sub(b.w.Now), func() {
 		if life != b.life || b.shard == nil || !b.alarm.Equal(at) {
 			return
 		}
 		b.alarm = time.Time{}
 		for i := 0; ; i++ {
 			t := b.shard.Deadline()
-			if t.IsZero() || b.w.now.Before(t) {
+			if t.IsZero() || b.w.Now.Before(t) {
 				break
 			}
 			if i > 1000 {
-				b.w.fail("the coordinator's clock does not come to rest")
+				b.w.Fail("the coordinator's clock does not come to rest")
 			}
 			var out coordinator.Result
-			b.shard.Tick(b.w.now, &out)
+			b.shard.Tick(b.w.Now, &out)
 			b.carryOut(&out)
 		}
 		b.arm()

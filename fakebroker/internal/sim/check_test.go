@@ -57,12 +57,12 @@ const (
 func (l *ledger) badly(p part, why string) {
 	if why != replaced && l.w.exact() {
 		if _, there := l.w.topics.nameOf(p.id); there {
-			l.w.fail("nothing crashed, and partition %d (topic %s) is %s", p.index, p.id, why)
+			l.w.Fail("nothing crashed, and partition %d (topic %s) is %s", p.index, p.id, why)
 		}
 	}
 	l.bad[p] = true
 	l.lives[p] = l.lives[p] || why == replaced
-	l.w.sometimes("claim ended badly: " + why)
+	l.w.Sometimes("claim ended badly: " + why)
 }
 
 // exact tells whether every record of this seed is processed exactly once: nothing crashed. A coordinator that goes away
@@ -86,7 +86,7 @@ func (l *ledger) processed(p part, offset int64, late bool) {
 	}
 	if t[offset]++; t[offset] > 1 {
 		l.repeats[p] = offset
-		l.w.sometimes("record processed again")
+		l.w.Sometimes("record processed again")
 	}
 	for t[l.frontier[p]] > 0 {
 		l.frontier[p]++
@@ -107,15 +107,15 @@ func (l *ledger) claimed(n *node, c *claim) {
 		a, b := n.m.Generation(), other.m.Generation()
 		if a.Protocol == machine.Classic && b.Protocol == machine.Classic {
 			if a.ID == b.ID && w.counted(b.MemberID) && w.counted(a.MemberID) {
-				w.fail("G1: %s is given to %s and held by %s, both in generation %d", c.tp, n.name, other.name, a.ID)
+				w.Fail("G1: %s is given to %s and held by %s, both in generation %d", c.tp, n.name, other.name, a.ID)
 			}
-			w.sometimes("a member of an older generation still held a partition")
+			w.Sometimes("a member of an older generation still held a partition")
 			continue
 		}
 		if w.counted(a.MemberID) && w.counted(b.MemberID) && !other.paused {
-			w.fail("G1: %s is given to %s (epoch %d) and held by %s (epoch %d), both are in the group", c.tp, n.name, a.ID, other.name, b.ID)
+			w.Fail("G1: %s is given to %s (epoch %d) and held by %s (epoch %d), both are in the group", c.tp, n.name, a.ID, other.name, b.ID)
 		}
-		w.sometimes("a fenced member still held a partition")
+		w.Sometimes("a fenced member still held a partition")
 	}
 }
 
@@ -149,10 +149,10 @@ func (l *ledger) generation(n *node, before, now machine.Generation) {
 		return // a generation is in the log, and so for good, only when its assignment is
 	}
 	if last, ok := l.told[n.name]; ok && last.ends == l.ends && now.ID < last.id {
-		l.w.fail("G4: %s was in generation %d and is in %d", n.name, last.id, now.ID)
+		l.w.Fail("G4: %s was in generation %d and is in %d", n.name, last.id, now.ID)
 	}
 	if now.Protocol == machine.Consumer && now.ID > l.peak { // the answer may be older than the group's present life
-		l.w.fail("G4: %s is in epoch %d, the group was never in more than %d", n.name, now.ID, l.peak)
+		l.w.Fail("G4: %s is in epoch %d, the group was never in more than %d", n.name, now.ID, l.peak)
 	}
 	l.told[n.name] = told{now.ID, l.ends}
 }
@@ -181,7 +181,7 @@ func (l *ledger) written(key, value logrecord.Record) {
 		l.grow(v.Epoch)
 	case *logrecord.ConsumerGroupTargetAssignmentMetadataKey:
 		if v, ok := value.(*logrecord.ConsumerGroupTargetAssignmentMetadataValue); ok && v.AssignmentEpoch > l.groupEpoch {
-			l.w.fail("G4: assignment epoch %d, group epoch %d", v.AssignmentEpoch, l.groupEpoch)
+			l.w.Fail("G4: assignment epoch %d, group epoch %d", v.AssignmentEpoch, l.groupEpoch)
 		}
 	case *logrecord.ConsumerGroupCurrentMemberAssignmentKey:
 		v, ok := value.(*logrecord.ConsumerGroupCurrentMemberAssignmentValue)
@@ -190,10 +190,10 @@ func (l *ledger) written(key, value logrecord.Record) {
 			return
 		}
 		if v.MemberEpoch > l.groupEpoch {
-			l.w.fail("G4: member epoch %d of %s, group epoch %d", v.MemberEpoch, k.MemberId, l.groupEpoch)
+			l.w.Fail("G4: member epoch %d of %s, group epoch %d", v.MemberEpoch, k.MemberId, l.groupEpoch)
 		}
 		if v.MemberEpoch < l.members[k.MemberId] {
-			l.w.fail("G4: member epoch of %s goes from %d to %d", k.MemberId, l.members[k.MemberId], v.MemberEpoch)
+			l.w.Fail("G4: member epoch of %s goes from %d to %d", k.MemberId, l.members[k.MemberId], v.MemberEpoch)
 		}
 		l.members[k.MemberId] = v.MemberEpoch
 	}
@@ -203,7 +203,7 @@ func (l *ledger) written(key, value logrecord.Record) {
 // last number stays in force until then.
 func (l *ledger) grow(id int32) {
 	if id < l.groupEpoch {
-		l.w.fail("G4: the group goes from %d to %d", l.groupEpoch, id)
+		l.w.Fail("G4: the group goes from %d to %d", l.groupEpoch, id)
 	}
 	l.groupEpoch, l.peak = id, max(l.peak, id)
 }
@@ -221,13 +221,13 @@ func (l *ledger) commit(p part, offset int64) {
 		return
 	}
 	if offset > l.frontier[p] {
-		w.fail("offset %d of partition %d (topic %s) is committed, %d is not processed", offset, p.index, p.id, l.frontier[p])
+		w.Fail("offset %d of partition %d (topic %s) is committed, %d is not processed", offset, p.index, p.id, l.frontier[p])
 	}
 	if offset < l.committed[p] {
 		if !l.late && !l.lives[p] {
-			w.fail("G2: the committed offset of partition %d (topic %s) goes back from %d to %d", p.index, p.id, l.committed[p], offset)
+			w.Fail("G2: the committed offset of partition %d (topic %s) goes back from %d to %d", p.index, p.id, l.committed[p], offset)
 		}
-		w.sometimes("a commit that came too late set the offset back")
+		w.Sometimes("a commit that came too late set the offset back")
 		l.badly(p, overrun)
 	}
 	l.committed[p] = offset
@@ -243,11 +243,11 @@ func (l *ledger) truncated(b *brokers) {
 	for i, e := range b.log {
 		key, err := logrecord.ReadKey(logrecord.GroupLog, e.key)
 		if err != nil {
-			w.fail("record %d: %v", i, err)
+			w.Fail("record %d: %v", i, err)
 		}
 		value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), e.value)
 		if err != nil {
-			w.fail("record %d: %v", i, err)
+			w.Fail("record %d: %v", i, err)
 		}
 		l.late = true // it was checked when it was written
 		l.written(key, value)
@@ -259,7 +259,7 @@ func (l *ledger) truncated(b *brokers) {
 // check is called after every event; what costs more than a little is looked at now and then.
 func (w *world) check() {
 	l := &w.ledger
-	if l.dirty && w.steps%97 == 0 {
+	if l.dirty && w.Steps%97 == 0 {
 		l.dirty = false
 		w.replayed()
 	}
@@ -275,14 +275,14 @@ func (w *world) replayed() {
 	fresh := b.fresh(b.log)
 	live := b.snapshot(b.shard)
 	if strings.HasPrefix(live, "classic PreparingRebalance") || strings.HasPrefix(live, "classic CompletingRebalance") {
-		w.sometimes("looked at a coordinator in a classic rebalance")
+		w.Sometimes("looked at a coordinator in a classic rebalance")
 		return // who joins is not durable
 	}
 	if strings.HasPrefix(live, "classic Empty") && b.refused {
 		return // that the last member left could not be written, which does no harm: it is how Kafka does it
 	}
 	if again := b.snapshot(fresh); live != again {
-		w.fail("G6: the coordinator says\n%s\nthe replay of its log\n%s", live, again)
+		w.Fail("G6: the coordinator says\n%s\nthe replay of its log\n%s", live, again)
 	}
 }
 
@@ -387,9 +387,9 @@ func (w *world) complete() {
 	l := &w.ledger
 	for _, p := range w.topics.parts() {
 		if end := w.topics.end[p]; l.frontier[p] < end {
-			w.fail("record %d of %d of partition %d (topic %s) was never processed", l.frontier[p], end, p.index, p.id)
+			w.Fail("record %d of %d of partition %d (topic %s) was never processed", l.frontier[p], end, p.index, p.id)
 		} else if l.committed[p] != end {
-			w.fail("all %d records of partition %d (topic %s) are processed, %d are committed", end, p.index, p.id, l.committed[p])
+			w.Fail("all %d records of partition %d (topic %s) are processed, %d are committed", end, p.index, p.id, l.committed[p])
 		}
 	}
 	var list []part
@@ -398,7 +398,7 @@ func (w *world) complete() {
 	}
 	for _, p := range sortParts(list) {
 		if !l.bad[p] {
-			w.fail("record %d of partition %d (topic %s) was processed twice, and no claim on it ended badly (clean %t)", l.repeats[p], p.index, p.id, w.menu.clean)
+			w.Fail("record %d of partition %d (topic %s) was processed twice, and no claim on it ended badly (clean %t)", l.repeats[p], p.index, p.id, w.menu.clean)
 		}
 	}
 }

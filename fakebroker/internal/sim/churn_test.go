@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
 )
@@ -40,7 +41,7 @@ var fleets = []fleet{
 	// A fleet on its way from eager to cooperative, as KIP-429 wants it done.
 	{"rolling", "uniform", func(w *world, cfg *machine.Config) {
 		cfg.Protocol, cfg.Assignors = machine.Classic, []machine.Assignor{groupmember.CooperativeSticky()}
-		if chance(w.fault, 2) {
+		if clockwork.Chance(w.fault, 2) {
 			cfg.Assignors = append(cfg.Assignors, groupmember.Range())
 		}
 	}},
@@ -50,7 +51,7 @@ var fleets = []fleet{
 	}},
 	// A fleet on its way from the classic protocol to the consumer protocol, or back.
 	{"mixed", "uniform,range", func(w *world, cfg *machine.Config) {
-		if cfg.Protocol = machine.Consumer; chance(w.fault, 2) {
+		if cfg.Protocol = machine.Consumer; clockwork.Chance(w.fault, 2) {
 			cfg.Protocol = machine.Classic
 			cfg.Assignors = []machine.Assignor{[]machine.Assignor{groupmember.Range(), groupmember.CooperativeSticky()}[w.seed%2]}
 		}
@@ -70,14 +71,14 @@ type outcome struct {
 func scenario(seed uint64, f fleet, log func(string, ...any)) (out outcome) {
 	w := newWorld(seed, f, log)
 	defer func() {
-		out = outcome{trace: w.trace, steps: w.steps, reach: w.reach}
+		out = outcome{trace: w.Trace, steps: w.Steps, reach: w.Reach}
 		for _, p := range w.topics.parts() {
 			out.records += w.topics.end[p]
 		}
 		switch r := recover().(type) {
 		case nil:
-		case failure:
-			out.err = r.text
+		case clockwork.Failure:
+			out.err = r.Text
 		default:
 			panic(fmt.Sprintf("fleet %s seed %d: %v", f.name, seed, r))
 		}
@@ -89,12 +90,12 @@ func scenario(seed uint64, f fleet, log func(string, ...any)) (out outcome) {
 	w.run(2 * time.Second)
 	for range 40 {
 		w.misfortune()
-		w.run(between(w.fault, 0, 5*time.Second))
+		w.run(clockwork.Between(w.fault, 0, 5*time.Second))
 	}
 	w.peace()
 	w.run(reconverge)
 	if err := w.settled(); err != nil {
-		w.fail("G5: not at rest within %s: %v\n%s", reconverge, err, w.brokers.snapshot(w.brokers.shard))
+		w.Fail("G5: not at rest within %s: %v\n%s", reconverge, err, w.brokers.snapshot(w.brokers.shard))
 	}
 	w.run(10 * time.Second) // what was produced last is processed, and committed with the next commit by time
 	w.replayed()
@@ -105,7 +106,7 @@ func scenario(seed uint64, f fleet, log func(string, ...any)) (out outcome) {
 	w.run(10 * time.Second)
 	for _, n := range w.nodes {
 		if !n.dead && !n.over {
-			w.fail("%s does not leave: %s", n.name, n.m.State())
+			w.Fail("%s does not leave: %s", n.name, n.m.State())
 		}
 	}
 	w.complete()

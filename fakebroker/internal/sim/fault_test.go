@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
 )
 
@@ -31,8 +32,8 @@ type menu struct {
 }
 
 func drawMenu(r *rand.Rand) menu {
-	on := func() bool { return chance(r, 2) }
-	m := menu{clean: chance(r, 3), lag: on(), moves: on(), brokers: on(), refuse: on(), static: on(), grow: on(), replace: on(), subs: on()}
+	on := func() bool { return clockwork.Chance(r, 2) }
+	m := menu{clean: clockwork.Chance(r, 3), lag: on(), moves: on(), brokers: on(), refuse: on(), static: on(), grow: on(), replace: on(), subs: on()}
 	if !m.clean {
 		m.crash, m.cut, m.pause, m.stall, m.loss, m.late, m.slow = on(), on(), on(), on(), on(), on(), on()
 	}
@@ -61,7 +62,7 @@ var actions = []action{
 		if n == nil {
 			return false
 		}
-		n.leave(n.instance != "" && chance(w.fault, 2))
+		n.leave(n.instance != "" && clockwork.Chance(w.fault, 2))
 		return true
 	}},
 	{"rejoin", always, func(w *world, n *node) bool {
@@ -97,7 +98,7 @@ var actions = []action{
 		if n == nil || n.paused {
 			return false
 		}
-		n.pause(between(w.fault, 100*time.Millisecond, 20*time.Second))
+		n.pause(clockwork.Between(w.fault, 100*time.Millisecond, 20*time.Second))
 		return true
 	}},
 	{"stall", func(m *menu) bool { return m.stall }, func(w *world, n *node) bool {
@@ -105,7 +106,7 @@ var actions = []action{
 			return false
 		}
 		n.do(func() { n.step(machine.Stall{}) })
-		n.after(between(w.fault, 0, 15*time.Second), func() { n.step(machine.Resume{}) })
+		n.after(clockwork.Between(w.fault, 0, 15*time.Second), func() { n.step(machine.Resume{}) })
 		return true
 	}},
 	{"connections break", always, func(w *world, n *node) bool {
@@ -119,7 +120,7 @@ var actions = []action{
 		if w.brokers.down(3 - w.brokers.leader) {
 			return false
 		}
-		w.brokers.move(between(w.fault, 0, time.Second))
+		w.brokers.move(clockwork.Between(w.fault, 0, time.Second))
 		return true
 	}},
 	{"broker crashes", func(m *menu) bool { return m.brokers }, func(w *world, _ *node) bool {
@@ -127,11 +128,11 @@ var actions = []action{
 		if w.brokers.down(id) || w.brokers.down(3-id) {
 			return false
 		}
-		w.brokers.crash(id, between(w.fault, 0, 4*time.Second), chance(w.fault, 2))
+		w.brokers.crash(id, clockwork.Between(w.fault, 0, 4*time.Second), clockwork.Chance(w.fault, 2))
 		return true
 	}},
 	{"log refuses", func(m *menu) bool { return m.refuse }, func(w *world, _ *node) bool {
-		w.brokers.refusing = w.now.Add(between(w.fault, 0, 2*time.Second))
+		w.brokers.refusing = w.Now.Add(clockwork.Between(w.fault, 0, 2*time.Second))
 		return true
 	}},
 	{"topic grows", func(m *menu) bool { return m.grow }, func(w *world, _ *node) bool {
@@ -144,7 +145,7 @@ var actions = []action{
 			return false
 		}
 		w.topics.remove(name)
-		w.after(between(w.fault, 0, 3*time.Second), func() {
+		w.After(clockwork.Between(w.fault, 0, 3*time.Second), func() {
 			if w.topics.img.Topic(name) == nil {
 				w.topics.grow(name, 1+w.fault.IntN(4))
 			}
@@ -171,9 +172,9 @@ func (w *world) misfortune() {
 	if n != nil {
 		name = n.name
 	}
-	w.note("-- %s (%s)", a.name, name)
+	w.Note("-- %s (%s)", a.name, name)
 	if a.do(w, n) {
-		w.sometimes("fault: " + a.name)
+		w.Sometimes("fault: " + a.name)
 	}
 	if len(w.live()) == 0 {
 		w.add(w.instance())
@@ -182,7 +183,7 @@ func (w *world) misfortune() {
 
 // instance draws an instance id: none, a new one, one of a member that is gone, or, rarely, one that somebody has.
 func (w *world) instance() string {
-	if !w.menu.static || chance(w.fault, 2) {
+	if !w.menu.static || clockwork.Chance(w.fault, 2) {
 		return ""
 	}
 	var gone, taken []*node
@@ -195,9 +196,9 @@ func (w *world) instance() string {
 			taken = append(taken, n)
 		}
 	}
-	if len(taken) > 0 && !w.menu.clean && chance(w.fault, 8) {
+	if len(taken) > 0 && !w.menu.clean && clockwork.Chance(w.fault, 8) {
 		n := taken[w.fault.IntN(len(taken))]
-		w.sometimes("two processes have one instance id")
+		w.Sometimes("two processes have one instance id")
 		for _, other := range w.nodes {
 			if other.instance == n.instance {
 				other.spoil()
@@ -210,8 +211,8 @@ func (w *world) instance() string {
 	gone = slices.DeleteFunc(gone, func(n *node) bool {
 		return slices.ContainsFunc(taken, func(t *node) bool { return t.instance == n.instance })
 	})
-	if len(gone) > 0 && chance(w.fault, 2) {
-		w.sometimes("a static member came back")
+	if len(gone) > 0 && clockwork.Chance(w.fault, 2) {
+		w.Sometimes("a static member came back")
 		n := gone[w.fault.IntN(len(gone))]
 		if n.dead || w.menu.moves || w.menu.brokers {
 			w.twins(n.instance) // a last request of the dead may be under way; a coordinator may forget who came last
@@ -223,7 +224,7 @@ func (w *world) instance() string {
 
 // twins lets whoever has that id be fenced, those to come included.
 func (w *world) twins(instance string) {
-	w.after(0, func() {
+	w.After(0, func() {
 		for _, n := range w.nodes {
 			if n.instance == instance {
 				n.twin = true
@@ -261,16 +262,16 @@ func (n *node) cut() {
 		n.mute, n.deaf = true, true
 	}
 	n.spoil()
-	if chance(w.fault, 2) {
+	if clockwork.Chance(w.fault, 2) {
 		n.hangUp(-1)
 	}
-	w.after(between(w.fault, 0, 25*time.Second), func() { n.mute, n.deaf = false, false })
+	w.After(clockwork.Between(w.fault, 0, 25*time.Second), func() { n.mute, n.deaf = false, false })
 }
 
 func (n *node) pause(d time.Duration) {
 	n.spoil()
 	n.paused = true
-	n.w.after(d, func() {
+	n.w.After(d, func() {
 		n.paused = false
 		list := n.backlog
 		n.backlog = nil
@@ -282,7 +283,7 @@ func (n *node) pause(d time.Duration) {
 
 // peace ends all faults; what is broken heals within the longest of them.
 func (w *world) peace() {
-	w.note("-- peace")
+	w.Note("-- peace")
 	w.faulty = false
 	w.run(26 * time.Second)
 	w.topics.grow("a", 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -47,20 +48,20 @@ func (c *call) end(resp message.Response, err error) {
 
 // delay is what a packet takes.
 func (w *world) delay() time.Duration {
-	if w.faulty && w.menu.slow && chance(w.net, 40) {
-		return between(w.net, 0, 4*time.Second)
+	if w.faulty && w.menu.slow && clockwork.Chance(w.net, 40) {
+		return clockwork.Between(w.net, 0, 4*time.Second)
 	}
-	return between(w.net, time.Millisecond, 30*time.Millisecond)
+	return clockwork.Between(w.net, time.Millisecond, 30*time.Millisecond)
 }
 
 // arrival is when something sent now arrives behind what was sent before.
 func (w *world) arrival(last *time.Time) time.Duration {
-	at := w.now.Add(w.delay())
+	at := w.Now.Add(w.delay())
 	if at.Before(*last) {
 		at = *last
 	}
 	*last = at
-	return at.Sub(w.now)
+	return at.Sub(w.Now)
 }
 
 // send carries a request to a broker as bytes, and its answer back; done runs once.
@@ -69,20 +70,20 @@ func (n *node) send(l *lane, to int32, key wire.Key, appendTo func([]byte, int16
 	version := n.version(key)
 	body, err := appendTo(nil, version)
 	if err != nil {
-		w.fail("%s: %s version %d does not encode: %v", n.name, key, version, err)
+		w.Fail("%s: %s version %d does not encode: %v", n.name, key, version, err)
 	}
-	w.mix(body)
+	w.Mix(body)
 	c := &call{n: n, lane: l, to: to, done: done}
 	l.calls = append(l.calls, c)
 	if timeout <= 0 {
 		timeout = 5 * time.Second
 	}
-	w.after(timeout, func() { c.end(nil, errTimeout) })
-	if n.mute || w.faulty && w.menu.loss && chance(w.net, 80) {
-		w.sometimes("request lost")
+	w.After(timeout, func() { c.end(nil, errTimeout) })
+	if n.mute || w.faulty && w.menu.loss && clockwork.Chance(w.net, 80) {
+		w.Sometimes("request lost")
 		return
 	}
-	w.after(w.arrival(&l.out), func() { n.arrive(c, key, version, body) })
+	w.After(w.arrival(&l.out), func() { n.arrive(c, key, version, body) })
 }
 
 // arrive hands a request to the broker. One whose connection has ended meanwhile may still arrive: that is how a retry
@@ -90,37 +91,37 @@ func (n *node) send(l *lane, to int32, key wire.Key, appendTo func([]byte, int16
 func (n *node) arrive(c *call, key wire.Key, version int16, body []byte) {
 	w := n.w
 	if c.done == nil {
-		if !w.menu.late || !w.faulty || !chance(w.net, 2) {
+		if !w.menu.late || !w.faulty || !clockwork.Chance(w.net, 2) {
 			return
 		}
 		c.late = true
-		w.sometimes("request arrived after its sender gave it up: " + key.String())
+		w.Sometimes("request arrived after its sender gave it up: " + key.String())
 	}
 	if w.brokers.down(c.to) {
-		w.after(w.delay(), func() { c.end(nil, errBroken) })
+		w.After(w.delay(), func() { c.end(nil, errBroken) })
 		return
 	}
 	req := message.NewRequest(key)
 	if err := req.ReadFrom(wire.NewReader(body), version); err != nil {
-		w.fail("%s: %s version %d does not decode: %v", n.name, key, version, err)
+		w.Fail("%s: %s version %d does not decode: %v", n.name, key, version, err)
 	}
 	w.brokers.handle(c, req, version, func(resp message.Response) {
 		answer, err := resp.AppendTo(nil, version)
 		if err != nil {
-			w.fail("answer to %s version %d does not encode: %v", key, version, err)
+			w.Fail("answer to %s version %d does not encode: %v", key, version, err)
 		}
-		w.mix(answer)
-		if n.deaf || w.faulty && w.menu.loss && chance(w.net, 80) {
-			w.sometimes("answer lost")
+		w.Mix(answer)
+		if n.deaf || w.faulty && w.menu.loss && clockwork.Chance(w.net, 80) {
+			w.Sometimes("answer lost")
 			return
 		}
-		w.after(w.arrival(&c.lane.in), func() {
+		w.After(w.arrival(&c.lane.in), func() {
 			if n.deaf {
 				return
 			}
 			got := req.NewResponse()
 			if err := got.ReadFrom(wire.NewReader(answer), version); err != nil {
-				w.fail("answer to %s version %d does not decode: %v", key, version, err)
+				w.Fail("answer to %s version %d does not decode: %v", key, version, err)
 			}
 			c.end(got, nil)
 		})
@@ -132,7 +133,7 @@ func (n *node) hangUp(to int32) {
 	for _, l := range []*lane{&n.group, &n.held, &n.client} {
 		for _, c := range append([]*call(nil), l.calls...) {
 			if to < 0 || c.to == to {
-				n.w.after(n.w.delay(), func() { c.end(nil, errBroken) })
+				n.w.After(n.w.delay(), func() { c.end(nil, errBroken) })
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -44,19 +45,19 @@ func (n *node) do(f func()) {
 	}
 }
 
-func (n *node) after(d time.Duration, f func()) { n.w.after(d, func() { n.do(f) }) }
+func (n *node) after(d time.Duration, f func()) { n.w.After(d, func() { n.do(f) }) }
 
 // add starts a process.
 func (w *world) add(instance string) *node {
 	w.made++
-	n := &node{w: w, name: fmt.Sprintf("n%d", w.made), instance: instance, old: !w.menu.replace && chance(w.fault, 4)}
+	n := &node{w: w, name: fmt.Sprintf("n%d", w.made), instance: instance, old: !w.menu.replace && clockwork.Chance(w.fault, 4)}
 	cfg := machine.Config{GroupID: groupID, InstanceID: instance, MemberID: fmt.Sprintf("uuid-%03d", w.made), Topics: slices.Clone(names),
 		Session: session, Heartbeat: heartbeat, Rebalance: rebalance, RetryBackoff: 100 * time.Millisecond, RetryBackoffMax: time.Second, Seed: uint64(w.made)}
 	w.fleet.configure(w, &cfg)
 	n.m = machine.New(cfg)
 	n.owner.init(n)
 	w.nodes = append(w.nodes, n)
-	w.note("%s starts: %s instance %q old %t", n.name, cfg.Protocol, instance, n.old)
+	w.Note("%s starts: %s instance %q old %t", n.name, cfg.Protocol, instance, n.old)
 	n.step(machine.Started{})
 	n.look()
 	return n
@@ -69,21 +70,21 @@ func (n *node) step(ev machine.Event) {
 	}
 	w := n.w
 	before := n.m.Generation()
-	eff := n.m.Step(w.now, ev)
+	eff := n.m.Step(w.Now, ev)
 	w.ledger.generation(n, before, n.m.Generation())
 	for _, t := range eff.Transitions {
-		w.note("%s %s -> %s: %s", n.name, t.From, t.To, t.Reason)
+		w.Note("%s %s -> %s: %s", n.name, t.From, t.To, t.Reason)
 	}
 	for _, l := range eff.Lost {
-		w.note("%s lost %v: %v", n.name, l.Parts, l.Cause)
+		w.Note("%s lost %v: %v", n.name, l.Parts, l.Cause)
 		n.lost(l)
 	}
 	if eff.Revoke != nil {
-		w.note("%s gives up %v", n.name, eff.Revoke.Parts)
+		w.Note("%s gives up %v", n.name, eff.Revoke.Parts)
 		n.revoked(eff.Revoke)
 	}
 	if eff.Assigned != nil {
-		w.note("%s generation %d gets %v", n.name, eff.Assigned.Generation.ID, eff.Assigned.Added)
+		w.Note("%s generation %d gets %v", n.name, eff.Assigned.Generation.ID, eff.Assigned.Added)
 		n.assigned(eff.Assigned)
 	}
 	if eff.FindCoordinator {
@@ -108,7 +109,7 @@ func (n *node) step(ev machine.Event) {
 	}
 	if eff.Ended {
 		n.over, n.ended = true, eff.Err
-		w.note("%s ends: %v", n.name, eff.Err)
+		w.Note("%s ends: %v", n.name, eff.Err)
 		n.expectEnd()
 	}
 	n.arm(ev)
@@ -119,27 +120,27 @@ func (n *node) expectEnd() {
 	switch {
 	case n.ended == nil:
 	case n.instance != "" && (n.w.menu.late || n.w.menu.slow) && errors.Is(n.ended, machine.ErrFenced):
-		n.w.sometimes("a static member was fenced by a request of its own that came too late")
+		n.w.Sometimes("a static member was fenced by a request of its own that came too late")
 	case n.instance != "" && n.w.fleet.name == "mixed" && errors.Is(n.ended, errcode.UnreleasedInstanceId):
-		n.w.sometimes("a conversion gave a dead static member another session")
+		n.w.Sometimes("a conversion gave a dead static member another session")
 	case n.twin && (errors.Is(n.ended, machine.ErrFenced) || errors.Is(n.ended, errcode.UnreleasedInstanceId) || errors.Is(n.ended, errcode.FencedInstanceId)):
-		n.w.sometimes("a member with an instance id that another has gave up")
+		n.w.Sometimes("a member with an instance id that another has gave up")
 	default:
-		n.w.fail("%s ended: %v", n.name, n.ended)
+		n.w.Fail("%s ended: %v", n.name, n.ended)
 	}
 }
 
 // arm sets the alarm for the member's deadline.
 func (n *node) arm(ev machine.Event) {
 	at := n.m.Deadline()
-	if _, woke := ev.(machine.Woke); woke && !at.IsZero() && !at.After(n.w.now) {
-		n.w.fail("%s in %s would wake for ever", n.name, n.m.State())
+	if _, woke := ev.(machine.Woke); woke && !at.IsZero() && !at.After(n.w.Now) {
+		n.w.Fail("%s in %s would wake for ever", n.name, n.m.State())
 	}
 	if at.IsZero() || at.Equal(n.wakeAt) {
 		return
 	}
 	n.wakeAt = at
-	n.after(at.Sub(n.w.now), func() {
+	n.after(at.Sub(n.w.Now), func() {
 		if n.wakeAt.Equal(at) && !n.over {
 			n.wakeAt = time.Time{}
 			n.step(machine.Woke{})
@@ -160,9 +161,9 @@ func (n *node) findCoordinator() {
 	n.after(w.delay(), func() {
 		b := w.brokers
 		said := b.leader
-		if w.faulty && w.menu.moves && chance(w.net, 10) {
+		if w.faulty && w.menu.moves && clockwork.Chance(w.net, 10) {
 			said = 3 - said
-			w.sometimes("told the wrong coordinator")
+			w.Sometimes("told the wrong coordinator")
 		}
 		switch {
 		case n.mute || n.deaf:

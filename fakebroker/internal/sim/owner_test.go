@@ -7,6 +7,7 @@ import (
 
 	cm "github.com/ottla-kafka/ottla/consumer/machine"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -85,7 +86,7 @@ func (o *owner) assigned(a *machine.Assignment) {
 	w := o.n.w
 	for _, tp := range a.Added {
 		if o.claims[tp] != nil {
-			w.fail("%s is given %s, which it has", o.n.name, tp)
+			w.Fail("%s is given %s, which it has", o.n.name, tp)
 		}
 		c := &claim{tp: tp, part: part{o.idOf(tp.Topic), tp.Partition}, final: -1}
 		o.claims[tp] = c
@@ -93,7 +94,7 @@ func (o *owner) assigned(a *machine.Assignment) {
 		o.start(c)
 	}
 	if len(o.claims) != len(a.All) {
-		w.fail("%s holds %d partitions, its member says %d", o.n.name, len(o.claims), len(a.All))
+		w.Fail("%s holds %d partitions, its member says %d", o.n.name, len(o.claims), len(a.All))
 	}
 }
 
@@ -135,7 +136,7 @@ func (o *owner) start(c *claim) {
 			return
 		}
 		from := max(g.Topics[0].Partitions[0].CommittedOffset, 0)
-		n.w.note("%s reads %s from %d", n.name, c.tp, from)
+		n.w.Note("%s reads %s from %d", n.name, c.tp, from)
 		o.read(c, from)
 	})
 }
@@ -153,7 +154,7 @@ func (o *owner) adopt() {
 		if id.IsZero() || id == c.part.id || c.state.State() != cm.ClaimReading {
 			continue
 		}
-		o.n.w.sometimes("topic replaced under a claim")
+		o.n.w.Sometimes("topic replaced under a claim")
 		o.replace(c, id)
 		o.read(c, 0)
 	}
@@ -187,9 +188,9 @@ func (o *owner) pump() {
 
 func (o *owner) process(c *claim, work *cm.Work[int64], job cm.Job[int64]) {
 	w := o.n.w
-	d := between(w.work, time.Millisecond, 120*time.Millisecond)
-	if w.faulty && w.menu.stall && chance(w.work, 200) {
-		d = between(w.work, 0, rebalance)
+	d := clockwork.Between(w.work, time.Millisecond, 120*time.Millisecond)
+	if w.faulty && w.menu.stall && clockwork.Chance(w.work, 200) {
+		d = clockwork.Between(w.work, 0, rebalance)
 	}
 	p := c.part
 	o.n.after(d, func() {
@@ -220,7 +221,7 @@ func (o *owner) revoked(r *machine.Revocation) {
 	for _, tp := range r.Parts {
 		c := o.claims[tp]
 		if c == nil {
-			o.n.w.fail("%s is to give up %s, which it does not have", o.n.name, tp)
+			o.n.w.Fail("%s is to give up %s, which it does not have", o.n.name, tp)
 		}
 		if c.state.Step(cm.ClaimRevoking).Stop {
 			c.work.Drain()
@@ -259,7 +260,7 @@ func (o *owner) overdue(g *giving) {
 	if g.stage != cm.ClaimDraining {
 		return
 	}
-	o.n.w.sometimes("given up undrained")
+	o.n.w.Sometimes("given up undrained")
 	for _, c := range g.claims {
 		if !c.ended() && c.work != nil && c.work.Len() > 0 {
 			c.final = c.work.Frontier().Offset
@@ -299,7 +300,7 @@ func (o *owner) confirm(g *giving) {
 			if c.committed < c.done() {
 				o.n.w.ledger.badly(c.part, uncommitted)
 			}
-			o.n.w.note("%s gave up %s at %d", o.n.name, c.tp, c.committed)
+			o.n.w.Note("%s gave up %s at %d", o.n.name, c.tp, c.committed)
 			delete(o.claims, c.tp)
 			sent = true
 		}
@@ -314,16 +315,16 @@ func (o *owner) lost(l machine.Loss) {
 	for _, tp := range l.Parts {
 		c := o.claims[tp]
 		if c == nil {
-			w.fail("%s lost %s, which it does not have", o.n.name, tp)
+			w.Fail("%s lost %s, which it does not have", o.n.name, tp)
 		}
 		c.state.Step(cm.ClaimLost)
 		delete(o.claims, tp)
 		w.ledger.badly(c.part, lost)
 	}
 	if len(o.claims) > 0 {
-		w.fail("%s lost all and holds %d partitions", o.n.name, len(o.claims))
+		w.Fail("%s lost all and holds %d partitions", o.n.name, len(o.claims))
 	}
-	w.sometimes("partitions lost")
+	w.Sometimes("partitions lost")
 }
 
 // autoCommit commits what is done, every now and then.
@@ -353,7 +354,7 @@ func (o *owner) commit(offsets map[*claim]int64, done func(bool)) {
 		c.commits++
 		parts[c] = c.part
 	}
-	o.commits = append(o.commits, &commit{offsets, parts, done, o.n.w.now})
+	o.commits = append(o.commits, &commit{offsets, parts, done, o.n.w.Now})
 	o.next()
 }
 
@@ -385,7 +386,7 @@ func (o *owner) attempt(x *commit, rest map[*claim]int64) {
 	}
 	again := func() { n.after(retryAfter, func() { o.attempt(x, rest) }) }
 	switch {
-	case len(rest) == 0 || n.over || n.w.now.Sub(x.began) > time.Minute:
+	case len(rest) == 0 || n.over || n.w.Now.Sub(x.began) > time.Minute:
 		finish()
 		return
 	case n.m.Coordinator() < 0:
@@ -418,7 +419,7 @@ func (o *owner) attempt(x *commit, rest map[*claim]int64) {
 				i++
 				c := find(x.parts, t, p.PartitionIndex)
 				if c == nil {
-					n.w.fail("the answer to a commit names %s-%d, which nobody asked about", t.Name, p.PartitionIndex)
+					n.w.Fail("the answer to a commit names %s-%d, which nobody asked about", t.Name, p.PartitionIndex)
 				}
 				switch code := errcode.Code(p.ErrorCode); {
 				case code == errcode.None:
@@ -428,16 +429,16 @@ func (o *owner) attempt(x *commit, rest map[*claim]int64) {
 					delete(rest, c)
 				case code == errcode.IllegalGeneration || code == errcode.UnknownMemberId || code == errcode.RebalanceInProgress || code == errcode.StaleMemberEpoch:
 					suspected = true
-					n.w.sometimes("commit overtaken: " + code.Name())
+					n.w.Sometimes("commit overtaken: " + code.Name())
 				case code.Retriable() && code != errcode.UnknownTopicOrPartition && code != errcode.UnknownTopicId:
 				default:
-					n.w.sometimes("commit refused: " + code.Name())
+					n.w.Sometimes("commit refused: " + code.Name())
 					delete(rest, c)
 				}
 			}
 		}
 		if i != len(order) {
-			n.w.fail("a commit of %d partitions has an answer about %d", len(order), i)
+			n.w.Fail("a commit of %d partitions has an answer about %d", len(order), i)
 		}
 		if len(rest) == 0 {
 			finish()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/sim/clockwork"
 	"github.com/ottla-kafka/ottla/groupmember/machine"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/logrecord"
@@ -46,17 +47,17 @@ func (t *topics) change(f func(d *image.Delta)) {
 	if w.brokers == nil {
 		return
 	}
-	w.note("topics %v", t.counts())
+	w.Note("topics %v", t.counts())
 	w.brokers.environment(group.Environment{Image: t.img, Config: w.brokers.config, Changed: d.Topics()})
 	for _, n := range w.nodes {
-		w.after(w.delay(), func() { n.do(func() { n.look() }) })
+		w.After(w.delay(), func() { n.do(func() { n.look() }) })
 	}
 }
 
 func (t *topics) apply(d *image.Delta, r logrecord.Record) {
 	offset, _ := t.img.Offset()
 	if err := d.Apply(offset+1, 1, image.Record{Record: r}); err != nil {
-		t.w.fail("%v", err)
+		t.w.Fail("%v", err)
 	}
 }
 
@@ -128,10 +129,10 @@ func (t *topics) produce() {
 		p := all[w.work.IntN(len(all))]
 		t.end[p] += int64(w.work.IntN(6))
 		for _, n := range w.nodes {
-			w.after(w.delay(), func() { n.do(n.pump) })
+			w.After(w.delay(), func() { n.do(n.pump) })
 		}
 	}
-	w.after(between(w.work, 0, 800*time.Millisecond), t.produce)
+	w.After(clockwork.Between(w.work, 0, 800*time.Millisecond), t.produce)
 }
 
 // view is an image as members see it.
