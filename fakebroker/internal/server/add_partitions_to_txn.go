@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
@@ -20,6 +22,10 @@ func handleAddPartitionsToTxn(b *Broker, r *Request) {
 			resp.ResultsByTopicV3AndBelow = results
 			r.Respond(resp)
 		})
+		return
+	}
+	if len(req.Transactions) == 0 {
+		b.neverAnswer(r, errors.New("no transactions in AddPartitionsToTxn")) // as in Apache Kafka, which answers after the last one
 		return
 	}
 	resp.ResultsByTransaction = make([]message.AddPartitionsToTxnResult, len(req.Transactions))
