@@ -54,7 +54,7 @@ type GroupMember struct {
 func (a *Admin) DescribeGroups(ctx context.Context, ids ...string) ([]Group, error) {
 	ids = unique(ids)
 	rows := make([]Group, len(ids))
-	errs := a.atCoordinators(ctx, ids, func(ctx context.Context, at client.Node, some []int, errs []error) {
+	errs := a.atCoordinators(ctx, client.GroupCoordinator, ids, func(ctx context.Context, at client.Node, some []int, errs []error) {
 		classic := a.describeConsumerGroups(ctx, at.ID, ids, some, rows, errs)
 		if len(classic) > 0 {
 			a.describeClassicGroups(ctx, at.ID, ids, classic, rows, errs)

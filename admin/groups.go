@@ -130,7 +130,7 @@ type DeletedGroup struct {
 // DeleteGroups deletes groups with all their committed offsets. A group with members is refused (NON_EMPTY_GROUP).
 func (a *Admin) DeleteGroups(ctx context.Context, ids ...string) ([]DeletedGroup, error) {
 	ids = unique(ids)
-	errs := a.atCoordinators(ctx, ids, func(ctx context.Context, at client.Node, some []int, errs []error) {
+	errs := a.atCoordinators(ctx, client.GroupCoordinator, ids, func(ctx context.Context, at client.Node, some []int, errs []error) {
 		req := message.NewDeleteGroupsRequest()
 		for _, i := range some {
 			req.GroupsNames = append(req.GroupsNames, ids[i])
@@ -156,21 +156,17 @@ func (a *Admin) DeleteGroups(ctx context.Context, ids ...string) ([]DeletedGroup
 	return rows, joinErrors(errs)
 }
 
-// atCoordinators asks the coordinators of groups, each broker once a round and all side by side. Groups whose coordinator
-// moved, loads or died are asked about again where they are then. ask is given the indexes of the groups that its broker
-// coordinates and writes their errs; it runs on several goroutines at once, for different indexes.
-func (a *Admin) atCoordinators(ctx context.Context, groups []string, ask func(ctx context.Context, at client.Node, some []int, errs []error)) []error {
-	return a.rounds(ctx, len(groups), passing, func(ctx context.Context, left []int, errs []error) {
-		names := make([]string, len(left))
-		for n, i := range left {
-			names[n] = groups[i]
-		}
-		nodes, failed, err := a.cl.Coordinators(ctx, client.GroupCoordinator, names...)
+// atCoordinators asks the coordinators of groups or transactional ids, each broker once a round and all side by side. Those
+// whose coordinator moved, loads or died are asked about again where they are then. ask is given the indexes of the keys that
+// its broker coordinates and writes their errs; it runs on several goroutines at once, for different indexes.
+func (a *Admin) atCoordinators(ctx context.Context, kind client.CoordinatorKind, keys []string, ask func(ctx context.Context, at client.Node, some []int, errs []error)) []error {
+	return a.rounds(ctx, len(keys), passing, func(ctx context.Context, left []int, errs []error) {
+		nodes, failed, err := a.cl.Coordinators(ctx, kind, at(keys, left)...)
 		byNode := map[client.Node][]int{}
 		for _, i := range left {
-			node, found := nodes[groups[i]]
+			node, found := nodes[keys[i]]
 			if !found {
-				errs[i] = fmt.Errorf("find the coordinator of group %q: %w", groups[i], cmp.Or(err, failed[groups[i]], error(client.ErrProtocol)))
+				errs[i] = fmt.Errorf("find the coordinator of %s %q: %w", coordinated[kind], keys[i], cmp.Or(err, failed[keys[i]], error(client.ErrProtocol)))
 				continue
 			}
 			byNode[node] = append(byNode[node], i)
@@ -181,12 +177,15 @@ func (a *Admin) atCoordinators(ctx context.Context, groups []string, ask func(ct
 		}
 		wg.Wait()
 		for _, i := range left {
-			if errs[i] != nil && client.Retriable(errs[i]) { // members that share the client shall look for it, too
-				a.cl.ForgetCoordinator(client.GroupCoordinator, groups[i])
+			if errs[i] != nil && client.Retriable(errs[i]) { // whoever shares the client shall look for it, too
+				a.cl.ForgetCoordinator(kind, keys[i])
 			}
 		}
 	})
 }
+
+// coordinated is what a kind of coordinator looks after, for errors.
+var coordinated = map[client.CoordinatorKind]string{client.GroupCoordinator: "group", client.TransactionCoordinator: "transactional id"}
 
 // unsupported tells that a broker does not know a request, or not for this kind of group.
 func unsupported(err error) bool { return errors.Is(err, client.ErrUnsupportedVersion) }

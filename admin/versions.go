@@ -94,6 +94,22 @@ func (r listGroups) AppendTo(dst []byte, version int16) ([]byte, error) {
 	return old.AppendTo(dst, version)
 }
 
+// listTransactions leaves no filter out: the list would be longer than what was asked for (durations from version 1 on, brokers
+// from 3.8; patterns from version 2 on, brokers from 4.1).
+type listTransactions struct {
+	*message.ListTransactionsRequest
+}
+
+func (r listTransactions) AppendTo(dst []byte, version int16) ([]byte, error) {
+	if version < 1 && r.DurationFilter >= 0 {
+		return dst, fmt.Errorf("%w that filters by duration, which takes brokers from 3.8 on", client.ErrUnsupportedVersion)
+	}
+	if version < 2 && r.TransactionalIdPattern != nil {
+		return dst, fmt.Errorf("%w that filters by pattern, which takes brokers from 4.1 on", client.ErrUnsupportedVersion)
+	}
+	return r.ListTransactionsRequest.AppendTo(dst, version)
+}
+
 // leaveGroup takes out one member by its id where there is no list of them (before version 3, brokers before 2.4).
 type leaveGroup struct{ *message.LeaveGroupRequest }
 
