@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/txn/machine"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
@@ -104,32 +105,15 @@ func Class(err error) ErrorClass {
 }
 
 // Cause says who or what ended a session from outside.
-type Cause uint8
+type Cause = machine.Cause
 
 // The causes, as far as the coordinator's state lets them be told apart.
 const (
-	// Unknown: the coordinator could not be asked, or its state allows more than one reading.
-	Unknown Cause = iota
-	// Timeout: the coordinator aborted the transaction because it was open for longer than transaction.timeout.ms.
-	Timeout
-	// NewInstance: another producer has registered with the same transactional id.
-	NewInstance
-	// Admin: an administrator fenced the id (Admin.fenceProducers).
-	Admin
+	Unknown     = machine.Unknown     // the coordinator could not be asked, or its state allows more than one reading
+	Timeout     = machine.Timeout     // the transaction was open for longer than transaction.timeout.ms
+	NewInstance = machine.NewInstance // another producer has registered with the same transactional id
+	Admin       = machine.Admin       // an administrator fenced the id (Admin.fenceProducers)
 )
-
-// String is the cause in a few words.
-func (c Cause) String() string {
-	switch c {
-	case Timeout:
-		return "transaction timeout"
-	case NewInstance:
-		return "new instance"
-	case Admin:
-		return "administrator"
-	}
-	return "unknown"
-}
 
 // FencedError is the cause of class Fenced when the coordinator or a leader refused the session's epoch.
 type FencedError struct {
@@ -161,5 +145,55 @@ func (e *FencedError) Error() string {
 // Unwrap is the broker's code.
 func (e *FencedError) Unwrap() error { return e.Code }
 
-// ensure the error of a broker keeps its shape.
-var _ error = (*client.OpError)(nil)
+// fail makes an error.
+func (s *Session) fail(op string, class ErrorClass, err error) error {
+	return &Error{Class: class, Op: op, ID: s.cfg.ID, Err: err}
+}
+
+// failed is fail for a cause that may be one of ours: then that one stands.
+func (s *Session) failed(op string, class ErrorClass, err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Class == class {
+		return err
+	}
+	return s.fail(op, class, err)
+}
+
+// said is a cause of the machine's as records are told it.
+func (s *Session) said(err error) error {
+	if e := (*machine.Error)(nil); errors.As(err, &e) {
+		return s.wrap("transaction", Abortable, err)
+	}
+	return err
+}
+
+// wrap makes the user's error of one of the machine's.
+func (s *Session) wrap(op string, class ErrorClass, err error) error {
+	e, ok := err.(*machine.Error)
+	if !ok {
+		return s.failed(op, class, err)
+	}
+	out := &Error{Class: class, Op: op, ID: s.cfg.ID, Hint: e.Hint, Err: e.Err}
+	if f := e.Fence; f != nil {
+		out.Err = &FencedError{By: f.By, ProducerID: f.ProducerID, Epoch: f.Epoch, ByProducerID: f.ByProducerID, ByEpoch: f.ByEpoch, Open: f.Open, Code: f.Code}
+	}
+	var op0 *client.OpError
+	if e.Request != "" && !errors.As(e.Err, &op0) {
+		out.Err = &client.OpError{Op: e.Request, Broker: e.Broker, Partition: -1, Attempts: 1, Err: out.Err}
+	}
+	return out
+}
+
+// overErr is the error of a session that is over, nil while it is not.
+func (s *Session) overErr(op string) error {
+	s.mu.Lock()
+	state, err := s.m.State(), s.m.Err()
+	s.mu.Unlock()
+	switch {
+	case state == machine.Closed && (err == nil || errors.Is(err, machine.ErrEnded)):
+		return s.fail(op, Fenced, ErrClosed)
+	case err != nil:
+		return s.wrap(op, Fenced, err)
+	}
+	return nil
+}

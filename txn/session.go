@@ -3,26 +3,69 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn/machine"
 )
 
 // Session is a transactional producer: the only one of its id at any time. It has at most one open transaction. All
 // methods may be called from any goroutine.
 type Session struct {
-	cl  *client.Client
-	cfg Config
+	cl     *client.Client
+	ownsCl bool
+	cfg    Config
+	p      *producer.Transactional
+	lane   client.Purpose // of requests to coordinators
+	free   func()         // the lane
+
+	life  context.Context // ends with the session
+	end   context.CancelFunc
+	finds sync.WaitGroup
+
+	mu      sync.Mutex
+	m       *machine.Machine
+	todo    []machine.Effects // of the steps that whoever holds the lock has made
+	tx      *Tx               // the newest
+	changed chan struct{}     // closed at the next change
+	timer   *time.Timer       // of machine.Woke
+
+	features features
 
 	intakes intakes // consumers whose offsets are committed: pipe_consume.go
+
+	closeOnce sync.Once
+	closed    chan struct{}
+	closeErr  error
 }
 
-var errNotBuilt = errors.New("transactions are not built yet")
+// State is where a session is; see package machine for the transitions.
+type State = machine.State
+
+// The states.
+const (
+	Initializing  = machine.Initializing  // asks the coordinator for the producer id or another epoch of it
+	Ready         = machine.Ready         // no transaction is open
+	InTransaction = machine.InTransaction // one is
+	Committing    = machine.Committing
+	Aborting      = machine.Aborting
+	Doomed        = machine.Doomed // it can only be aborted
+	Over          = machine.Over   // fenced, or at its end for another reason
+	Closed        = machine.Closed
+)
 
 // New makes a session on a client, which stays the caller's to close, after the session. It asks the coordinator for
 // the id's producer id, which fences older sessions of the id and ends the transaction they may have left open, and
 // waits for that. The error lists everything that is wrong with the configuration, or says why the coordinator refuses.
 func New(ctx context.Context, cl *client.Client, id string, opts ...Option) (*Session, error) {
 	cfg := DefaultConfig()
+	base := cl.Config()
+	cfg.Producer.RequestTimeout = base.RequestTimeout
+	cfg.Producer.RetryBackoff, cfg.Producer.RetryBackoffMax = base.RetryBackoff, base.RetryBackoffMax
 	cfg.ID = id
 	for _, o := range opts {
 		o(&cfg)
@@ -32,30 +75,197 @@ func New(ctx context.Context, cl *client.Client, id string, opts ...Option) (*Se
 
 // NewFromConfig is New with a whole configuration, from FromProperties for example.
 func NewFromConfig(ctx context.Context, cl *client.Client, cfg Config) (*Session, error) {
-	return nil, &Error{Class: Fenced, Op: "New", ID: cfg.ID, Err: errNotBuilt}
+	if len(cfg.client) > 0 {
+		cfg.problems = append(cfg.problems, errors.New("txn.Client is for Dial; New is given a client, which has its options"))
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, &Error{Class: Fenced, Op: "New", ID: cfg.ID, Err: err}
+	}
+	return start(ctx, cl, cfg, "New")
 }
 
 // Dial makes a session with a client of its own, which Close closes. Options for the client go in with Client.
 func Dial(ctx context.Context, seeds []string, id string, opts ...Option) (*Session, error) {
-	return nil, &Error{Class: Fenced, Op: "Dial", ID: id, Err: errNotBuilt}
+	cfg := DefaultConfig()
+	cfg.ID = id
+	for _, o := range opts {
+		o(&cfg)
+	}
+	copts := append([]client.Option{client.Seeds(seeds...), client.RequestTimeout(cfg.Producer.RequestTimeout),
+		client.RetryBackoff(cfg.Producer.RetryBackoff, cfg.Producer.RetryBackoffMax)}, cfg.client...)
+	cfg.client = nil
+	err := cfg.Validate()
+	cl, clErr := client.New(copts...)
+	if err = errors.Join(clErr, err); err != nil {
+		if cl != nil {
+			_ = cl.Close(context.WithoutCancel(ctx))
+		}
+		return nil, &Error{Class: Fenced, Op: "Dial", ID: id, Err: err}
+	}
+	s, err := start(ctx, cl, cfg, "Dial")
+	if err != nil {
+		return nil, errors.Join(err, cl.Close(ctx))
+	}
+	s.ownsCl = true
+	return s, nil
+}
+
+func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Session, error) {
+	for _, w := range cfg.Lint() {
+		cl.Logger().Warn("kafka transactions: "+w, "transactional.id", cfg.ID)
+	}
+	base := cl.Config()
+	seed := base.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	s := &Session{cl: cl, cfg: cfg, changed: make(chan struct{}), closed: make(chan struct{})}
+	s.m = machine.New(machine.Config{ID: cfg.ID, Timeout: cfg.Timeout, RetryBackoff: base.RetryBackoff, RetryBackoffMax: base.RetryBackoffMax, Seed: seed})
+	s.life, s.end = context.WithCancel(context.Background())
+	s.timer = time.AfterFunc(time.Hour, func() { s.step(machine.Woke{}) }) // until Close
+	s.timer.Stop()
+	s.lane, s.free = cl.Lane(client.Group)
+	var err error
+	if s.p, err = producer.NewTransactional(cl, cfg.Producer, cfg.ID, s.hooks()); err != nil {
+		s.timer.Stop()
+		s.free()
+		return nil, &Error{Class: Fenced, Op: op, ID: cfg.ID, Err: err}
+	}
+	s.step(machine.Started{})
+	err = s.await(ctx, func() bool { return s.m.State() != machine.Initializing })
+	if err == nil {
+		err = s.features.learn(ctx, s)
+	}
+	if err != nil {
+		err = s.failed(op, Abortable, fmt.Errorf("the coordinator has not given out the producer id: %w", err))
+	} else if over := s.overErr(op); over != nil {
+		err = over
+	}
+	if err != nil {
+		_ = s.Close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+// await waits until ready, which is asked under the lock, or the end of ctx, whose cause it returns.
+func (s *Session) await(ctx context.Context, ready func() bool) error {
+	for {
+		s.mu.Lock()
+		ok, changed := ready(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // Begin starts a transaction. It waits for the end of the one before, where that is still going on or in doubt: a
 // commit without an answer is asked about again, and Last says what came out. It does no I/O otherwise.
 func (s *Session) Begin(ctx context.Context) (*Tx, error) {
-	return nil, s.fail("Begin", Fenced, errNotBuilt)
+	for {
+		err := s.await(ctx, func() bool {
+			switch s.m.State() {
+			case Ready, InTransaction, Doomed, Over, Closed:
+				return true
+			}
+			return false
+		})
+		if err != nil {
+			return nil, s.failed("Begin", Abortable, fmt.Errorf("waiting for the end of the transaction before: %w", err))
+		}
+		if err := s.overErr("Begin"); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(s.settle(ctx), s.intakes.restore(ctx)); err != nil {
+			return nil, s.failed("Begin", Abortable, err)
+		}
+		implicit := s.features.implicit(s)
+		s.mu.Lock()
+		if st := s.m.State(); st == InTransaction || st == Doomed {
+			s.unlock()
+			return nil, s.failed("Begin", Abortable, fmt.Errorf("%w; Commit or Abort it", ErrOpen))
+		}
+		s.stepLocked(machine.Checked{Implicit: implicit})
+		if s.m.State() != Ready { // it needs another epoch first
+			s.unlock()
+			continue
+		}
+		tx := newTx(s, s.m.Serial()+1)
+		s.tx = tx
+		s.stepLocked(machine.Begun{})
+		s.unlock()
+		return tx, nil
+	}
 }
 
-// Do runs f in a transaction: nil commits, an error or a panic aborts, and a panic goes on afterwards. The error is
-// f's, joined with what went wrong with the abort, or that of the commit; see Class. f's ctx ends when the transaction
-// can only be aborted any more. Nothing is tried again: whether f may run again is f's business.
-func (s *Session) Do(ctx context.Context, f func(ctx context.Context, tx *Tx) error) error {
-	return s.fail("Do", Fenced, errNotBuilt)
+// Last is what became of the newest transaction, and why, where it is not committed.
+func (s *Session) Last() (Outcome, error) {
+	s.mu.Lock()
+	tx := s.tx
+	s.mu.Unlock()
+	if tx == nil {
+		return Open, nil
+	}
+	out, err := tx.result()
+	return out, err
 }
 
-// Close ends the session: an open transaction is aborted. It returns by ctx's end; what it could not do by then, the
-// coordinator's timeout does. Further calls wait for the first.
-func (s *Session) Close(ctx context.Context) error { return nil }
+// settle tells the consumers what became of the newest transaction, once.
+func (s *Session) settle(ctx context.Context) error {
+	s.mu.Lock()
+	tx := s.tx
+	s.mu.Unlock()
+	if tx == nil {
+		return nil
+	}
+	return tx.settle(ctx)
+}
+
+// Close ends the session: an open transaction is aborted, a commit without an answer is waited for. It returns by ctx's
+// end; what it could not do by then, the coordinator's timeout does. Further calls wait for the first.
+func (s *Session) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() {
+		s.closeErr = s.shutDown(ctx)
+		close(s.closed)
+	})
+	return s.closeErr
+}
+
+func (s *Session) shutDown(ctx context.Context) error {
+	s.step(machine.AbortAsked{Cause: s.fail("Close", Fenced, ErrClosed)})
+	err := s.await(ctx, func() bool {
+		st := s.m.State()
+		return st != Committing && st != Aborting
+	})
+	if err != nil {
+		class := Abortable
+		s.mu.Lock()
+		if s.m.InDoubt() {
+			class = OutcomeUnknown
+		}
+		s.mu.Unlock()
+		err = s.failed("Close", class, fmt.Errorf("the transaction has not ended yet: %w", err))
+	}
+	s.step(machine.Ended{})
+	s.end()
+	s.timer.Stop()
+	var lost *producer.LostError
+	if perr := s.p.Close(ctx); perr != nil && !errors.As(perr, &lost) { // what was lost was in an aborted transaction
+		err = errors.Join(err, perr)
+	}
+	s.finds.Wait() // at once: their ctx has ended
+	s.free()
+	if s.ownsCl {
+		err = errors.Join(err, s.cl.Close(ctx))
+	}
+	return err
+}
 
 // ID is the transactional id.
 func (s *Session) ID() string { return s.cfg.ID }
@@ -66,6 +276,33 @@ func (s *Session) Client() *client.Client { return s.cl }
 // Config is a copy of the configuration in use.
 func (s *Session) Config() Config { return s.cfg }
 
-func (s *Session) fail(op string, class ErrorClass, err error) error {
-	return &Error{Class: class, Op: op, ID: s.cfg.ID, Err: err}
+// State is where the session is.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m.State()
+}
+
+// Producer is the session's producer id and epoch, as they show in the broker's logs and to administrators.
+func (s *Session) Producer() (id int64, epoch int16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m.Producer()
+}
+
+// Warm fetches the metadata of topics before the first record needs it.
+func (s *Session) Warm(ctx context.Context, topics ...string) error {
+	if err := s.p.Warm(ctx, topics...); err != nil {
+		return s.failed("Warm", Abortable, err)
+	}
+	return nil
+}
+
+// Partitions is the number of partitions of a topic; it may wait for metadata.
+func (s *Session) Partitions(ctx context.Context, topic string) (int32, error) {
+	n, err := s.p.Partitions(ctx, topic)
+	if err != nil {
+		return 0, s.failed("Partitions", Abortable, err)
+	}
+	return n, nil
 }

@@ -2,72 +2,270 @@ package txn
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"sync"
 
-	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn/machine"
 )
 
 // Tx is one transaction. Its methods may be called from any goroutine until Commit or Abort was called; what comes
 // later fails with ErrOver.
 type Tx struct {
-	s *Session
+	s      *Session
+	serial uint64
+	life   context.Context // ends when the transaction has, or can only be aborted
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	doom    error
+	outcome Outcome
+	err     error // why it is not committed
+	settled bool  // the consumers know
 }
 
 // Outcome is what became of a transaction.
-type Outcome uint8
+type Outcome = machine.Outcome
 
 // The outcomes.
 const (
-	Open      Outcome = iota // neither Commit nor Abort has come through
-	Committed                // readers see all of it
-	Aborted                  // read_committed readers see nothing of it
-	InDoubt                  // the answer to Commit did not come; Commit again or Begin finds out
+	Open      = machine.Open      // neither Commit nor Abort has come through
+	Committed = machine.Committed // readers see all of it
+	Aborted   = machine.Aborted   // read_committed readers see nothing of it
+	InDoubt   = machine.InDoubt   // the answer to Commit did not come; Commit again or Begin finds out
 )
+
+func newTx(s *Session, serial uint64) *Tx {
+	tx := &Tx{s: s, serial: serial}
+	tx.life, tx.cancel = context.WithCancelCause(context.Background())
+	return tx
+}
 
 // Submit is producer.Producer.Submit within the transaction. An error of Submit itself leaves the transaction as it
 // was, without the record. An error that done gets later dooms the transaction: Commit will fail.
 func (tx *Tx) Submit(ctx context.Context, r producer.Record, done func(producer.Ack, error)) error {
-	return tx.s.fail("Submit", Fenced, errNotBuilt)
+	if err := tx.s.p.Submit(ctx, tx.serial, r, done); err != nil {
+		return tx.refused("Submit", err)
+	}
+	return nil
 }
 
-// Send is producer.Producer.Send within the transaction.
+// Send is producer.Producer.Send within the transaction. A record whose Send was ended by its ctx may be part of the
+// transaction, unless the error matches producer.ErrNotWritten.
 func (tx *Tx) Send(ctx context.Context, r producer.Record) (producer.Ack, error) {
-	return producer.Ack{}, tx.s.fail("Send", Fenced, errNotBuilt)
+	ack, err := tx.s.p.Send(ctx, tx.serial, r)
+	if err != nil {
+		return ack, tx.refused("Send", err)
+	}
+	return ack, nil
 }
 
 // SendAll is producer.Producer.SendAll within the transaction.
 func (tx *Tx) SendAll(ctx context.Context, records iter.Seq[producer.Record]) (acked int, err error) {
-	return 0, tx.s.fail("SendAll", Fenced, errNotBuilt)
+	acked, err = tx.s.p.SendAll(ctx, tx.serial, records)
+	if err != nil {
+		return acked, tx.refused("SendAll", err)
+	}
+	return acked, nil
 }
 
 // Flush waits for the verdicts of everything submitted. Commit does that as well.
-func (tx *Tx) Flush(ctx context.Context) error { return tx.s.fail("Flush", Fenced, errNotBuilt) }
-
-// SendOffsets makes the offsets of a consumer group part of the transaction: they are committed if it is. The
-// generation fences: when the group has moved on, the transaction can only be aborted (KIP-447, brokers 2.5 and later).
-// The zero Generation commits without that check, for consumers that are in no group. Offsets are the next ones to read.
-func (tx *Tx) SendOffsets(ctx context.Context, group string, g groupmember.Generation, offsets map[groupmember.TopicPartition]groupmember.Offset) error {
-	return tx.s.fail("SendOffsets", Fenced, errNotBuilt)
+func (tx *Tx) Flush(ctx context.Context) error {
+	if err := tx.s.p.FlushWait(ctx); err != nil {
+		return tx.refused("Flush", err)
+	}
+	return tx.Err()
 }
 
-// sendOffsets is SendOffsets with offsets that are asked for before each attempt, see api-txn.
-func (tx *Tx) sendOffsets(ctx context.Context, source func() (group string, g groupmember.Generation, at map[groupmember.TopicPartition]groupmember.Offset, err error)) error {
-	return tx.s.fail("SendOffsets", Fenced, errNotBuilt)
+// refused dresses an error of the producer. What the transaction itself has to say goes first.
+func (tx *Tx) refused(op string, err error) error {
+	if over := tx.s.overErr(op); over != nil {
+		return over
+	}
+	if doom := tx.Err(); doom != nil {
+		return tx.s.failed(op, Abortable, fmt.Errorf("%w; it failed because of: %w", err, doom))
+	}
+	if errors.Is(err, producer.ErrOver) {
+		err = fmt.Errorf("%w (%s): %w", ErrOver, tx.Outcome(), err)
+	}
+	return tx.s.failed(op, Abortable, err)
 }
 
 // Commit sends what is buffered, waits for all verdicts, and commits. After nil readers see all of it. After an error of
-// class OutcomeUnknown it may be called again; after one of class Abortable, Abort.
-func (tx *Tx) Commit(ctx context.Context) error { return tx.s.fail("Commit", Fenced, errNotBuilt) }
+// class OutcomeUnknown it may be called again; after one of class Abortable, Abort. A ctx that ends while records are
+// still on their way leaves the transaction open: Commit may be called again then too.
+func (tx *Tx) Commit(ctx context.Context) error {
+	s := tx.s
+	if err := tx.open("Commit"); err != nil {
+		return err
+	}
+	if out := tx.Outcome(); out == Open {
+		s.step(machine.CommitAsked{})
+		if err := s.intakes.send(ctx, tx); err != nil {
+			s.step(machine.Spoiled{Err: err})
+		} else {
+			s.step(machine.CommitAllowed{})
+		}
+	}
+	err := s.await(ctx, func() bool {
+		out := tx.Outcome()
+		return out != Open && out != InDoubt || tx.Err() != nil || s.m.State() == Over
+	})
+	if err != nil {
+		tx.recall()
+	}
+	return tx.committed(ctx, err)
+}
+
+// open tells why a transaction cannot be ended any more by the caller, nil if it can, or is in doubt.
+func (tx *Tx) open(op string) error {
+	s := tx.s
+	s.mu.Lock()
+	current, state := s.tx == tx, s.m.State()
+	s.mu.Unlock()
+	switch out, err := tx.result(); {
+	case out == Committed && op == "Commit":
+		return nil
+	case out == Aborted && op == "Abort":
+		return nil
+	case out == Aborted && err != nil:
+		return err
+	case out == Aborted || out == Committed || !current:
+		return s.fail(op, Abortable, fmt.Errorf("%w: it is %s", ErrOver, out))
+	case state == Doomed && op == "Commit":
+		return tx.Err()
+	}
+	return nil
+}
+
+// recall: the caller of Commit goes. What was not sent yet, will not be.
+func (tx *Tx) recall() {
+	s := tx.s
+	s.mu.Lock()
+	events := make([]machine.Event, 0, 2)
+	if air := s.m.Air(); air != nil && air.Commit() && air.Owner.(*attempt).revoke() {
+		events = append(events, machine.Failed{Request: air, Err: errRevoked})
+	}
+	s.stepLocked(append(events, machine.CommitRecalled{})...)
+	s.unlock()
+}
+
+// committed says how a commit came out. cause is why it was not waited for, nil if it was.
+func (tx *Tx) committed(ctx context.Context, cause error) error {
+	out, err := tx.result()
+	switch out {
+	case Committed:
+		_ = tx.settle(ctx)
+		return nil
+	case Aborted:
+		return err
+	case InDoubt:
+		if err == nil {
+			err = tx.s.failed("Commit", OutcomeUnknown, fmt.Errorf("no answer to EndTxn: %w", cause))
+		}
+		return err
+	}
+	if doom := tx.Err(); doom != nil {
+		return doom
+	}
+	if over := tx.s.overErr("Commit"); over != nil {
+		return over
+	}
+	return tx.s.failed("Commit", Abortable, fmt.Errorf("records or offsets are still on their way: %w", cause))
+}
 
 // Abort gives up what was not sent, waits for what is on its way, and aborts. The session can begin another one then.
-func (tx *Tx) Abort(ctx context.Context) error { return tx.s.fail("Abort", Fenced, errNotBuilt) }
+// When ctx ends first the abort goes on, and Begin waits for it. A transaction whose commit is in doubt cannot be
+// aborted; Abort waits until it is known then, and fails if it is committed.
+func (tx *Tx) Abort(ctx context.Context) error { return tx.abort(ctx, ErrAborted) }
+
+func (tx *Tx) abort(ctx context.Context, cause error) error {
+	s := tx.s
+	if err := tx.open("Abort"); err != nil {
+		return err
+	}
+	if tx.Outcome() == Open {
+		s.step(machine.AbortAsked{Cause: &Error{Class: Abortable, Op: "Abort", ID: s.cfg.ID, Err: cause}})
+	}
+	err := s.await(ctx, func() bool { out := tx.Outcome(); return out != Open && out != InDoubt || s.m.State() == Over })
+	out, why := tx.result()
+	switch {
+	case out == Committed:
+		_ = tx.settle(ctx)
+		return s.failed("Abort", OutcomeUnknown, errors.New("the transaction is committed: the answer to its commit was lost"))
+	case out == InDoubt && why != nil:
+		return why
+	case err != nil && out == InDoubt:
+		return s.failed("Abort", OutcomeUnknown, err)
+	case err != nil && out == Open:
+		return s.failed("Abort", Abortable, fmt.Errorf("the abort has not come through yet, it goes on and Begin waits for it: %w", err))
+	}
+	if over := s.overErr("Abort"); over != nil {
+		return over
+	}
+	if err := tx.settle(ctx); err != nil {
+		return s.failed("Abort", Abortable, fmt.Errorf("aborted, but the consumer is not back at the committed offsets: %w", err))
+	}
+	return nil
+}
+
+// settle tells the consumers what became of the transaction, once.
+func (tx *Tx) settle(ctx context.Context) error {
+	tx.mu.Lock()
+	out, first := tx.outcome, !tx.settled
+	if out == Committed || out == Aborted {
+		tx.settled = true
+	}
+	tx.mu.Unlock()
+	switch {
+	case !first:
+	case out == Committed:
+		tx.s.intakes.settle()
+	case out == Aborted:
+		return tx.s.intakes.rewind(ctx)
+	}
+	return nil
+}
 
 // Err is why the transaction can only be aborted, nil while it can be committed.
-func (tx *Tx) Err() error { return nil }
+func (tx *Tx) Err() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.doom
+}
 
 // Context ends when the transaction has ended or can only be aborted; its cause is Err, or ErrOver.
-func (tx *Tx) Context() context.Context { return context.Background() }
+func (tx *Tx) Context() context.Context { return tx.life }
 
 // Outcome is what became of it.
-func (tx *Tx) Outcome() Outcome { return Open }
+func (tx *Tx) Outcome() Outcome {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.outcome
+}
+
+func (tx *Tx) result() (Outcome, error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.outcome, tx.err
+}
+
+// doomed and finished are called under the session's lock.
+func (tx *Tx) doomed(err error) {
+	tx.mu.Lock()
+	tx.doom = err
+	tx.mu.Unlock()
+	tx.cancel(err)
+}
+
+func (tx *Tx) finished(out Outcome, err error) {
+	tx.mu.Lock()
+	tx.outcome, tx.err = out, err
+	tx.mu.Unlock()
+	if err == nil {
+		err = ErrOver
+	}
+	tx.cancel(err)
+}
