@@ -177,12 +177,10 @@ func (r *Runtime) writeMarker(partition int32, m Marker, done func(errcode.Code)
 		done(code)
 		return
 	}
-	if next > s.end { // not the repetition of one that is there
-		if err := s.machine.(TxnShard).EndTxn(next-1, m.ProducerID, m.Commit); err != nil {
-			panic("coordinator: a machine does not take the end of a transaction: " + err.Error())
-		}
+	if err := s.machine.(TxnShard).EndTxn(next-1, m.ProducerID, m.Commit); err != nil {
+		panic("coordinator: a machine does not take the end of a transaction: " + err.Error())
 	}
-	s.end, s.committed = max(s.end, next), max(s.committed, committed)
+	s.end, s.committed = next, max(s.committed, committed)
 	s.held = append(s.held, held{offset: s.end, marker: done})
 	r.release(s)
 }

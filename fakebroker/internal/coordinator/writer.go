@@ -11,8 +11,7 @@ type Writer interface {
 	// returns the offset behind the batch and the high watermark after it. The error carries a code (see Code): the
 	// machine and the clients are told of it. guard is that of a transactional batch (TxnBatch.Guard), else 0.
 	Append(partition, epoch int32, batch []byte, guard uint64, now time.Time) (next, highWatermark int64, err error)
-	// AppendMarker appends the end of a transaction, like Append. A repetition that changes nothing may append nothing: next
-	// is the log end then.
+	// AppendMarker appends the end of a transaction, like Append.
 	AppendMarker(partition, epoch int32, m Marker, now time.Time) (next, highWatermark int64, err error)
 	// Size is how many bytes Load would have to read.
 	Size(partition int32) int64

@@ -180,10 +180,13 @@ func (c *consumerGroup) mayFetch(member *string, epoch int32) errcode.Code {
 
 // mayCommitConsumer are the rules of a consumer group (KIP-1251): an epoch that is not the newest still counts for the
 // partitions that the member has had since then.
-func (m *Machine) mayCommitConsumer(g *group, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit) errcode.Code {
+func (m *Machine) mayCommitConsumer(g *group, req *offsetCommit, commits []commit) errcode.Code {
 	c, epoch := g.consumer, req.GenerationIdOrMemberEpoch
 	if epoch < 0 && len(c.members) == 0 {
 		return errcode.None
+	}
+	if req.txn != nil && epoch == -1 && req.MemberId == "" && req.GroupInstanceId == nil {
+		return errcode.None // without a member, as before KIP-447
 	}
 	x := c.members[req.MemberId]
 	switch {
@@ -194,7 +197,7 @@ func (m *Machine) mayCommitConsumer(g *group, r coordinator.Request, req *messag
 			return errcode.IllegalGeneration
 		}
 		return errcode.None
-	case r.Version < 9:
+	case req.version < 9 && req.txn == nil:
 		return errcode.UnsupportedVersion
 	case epoch == x.epoch:
 		return errcode.None

@@ -74,6 +74,9 @@ func (m *Machine) Handle(now time.Time, r coordinator.Request, out *coordinator.
 	case *message.OffsetCommitRequest:
 		m.commitOffsets(now, r, b, out)
 		m.changed(b.GroupId, out)
+	case CommitInTransaction:
+		m.commitInTransaction(now, r, b, out)
+		m.changed(b.Request.GroupId, out)
 	case FetchOffsets:
 		m.fetchOffsets(r, b, out)
 	case *message.OffsetDeleteRequest:

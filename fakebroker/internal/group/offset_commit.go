@@ -11,11 +11,24 @@ import (
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
-// commitOffsets answers OffsetCommit. First each topic and partition is looked up; what is not there does not reach the
-// group. Then the group decides about the rest as a whole: may this member commit? Last each metadata string is measured.
+// offsetCommit is OffsetCommit, or TxnOffsetCommit in the same form.
+type offsetCommit struct {
+	*message.OffsetCommitRequest
+	version int16
+	byID    bool                  // topics are named by id
+	txn     *coordinator.TxnBatch // nil for OffsetCommit
+}
+
+// commitOffsets answers OffsetCommit.
+func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, out *coordinator.Result) {
+	out.Reply(r.Ticket, m.commit(now, &offsetCommit{OffsetCommitRequest: req, version: r.Version, byID: r.Version >= 10}, out))
+}
+
+// commit proposes offsets. First each topic and partition is looked up; what is not there does not reach the group. Then
+// the group decides about the rest as a whole: may this member commit? Last each metadata string is measured.
 //
 // Topics that are refused come first in the answer, as in Apache Kafka's.
-func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, out *coordinator.Result) {
+func (m *Machine) commit(now time.Time, req *offsetCommit, out *coordinator.Result) *message.OffsetCommitResponse {
 	var refused, taken []message.OffsetCommitResponseTopic
 	var commits []commit
 	for i := range req.Topics {
@@ -26,7 +39,7 @@ func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *messa
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			switch {
-			case known == nil && r.Version >= 10:
+			case known == nil && req.byID:
 				bad = append(bad, message.OffsetCommitResponsePartition{PartitionIndex: p.PartitionIndex, ErrorCode: int16(errcode.UnknownTopicId)})
 			case !m.hasPartition(known, p.PartitionIndex):
 				bad = append(bad, message.OffsetCommitResponsePartition{PartitionIndex: p.PartitionIndex, ErrorCode: int16(errcode.UnknownTopicOrPartition)})
@@ -46,9 +59,9 @@ func (m *Machine) commitOffsets(now time.Time, r coordinator.Request, req *messa
 	}
 	resp := &message.OffsetCommitResponse{Topics: append(refused, taken...)}
 	if len(commits) > 0 {
-		m.commitKnown(now, r, req, commits, resp, out)
+		m.commitKnown(now, req, commits, resp, out)
 	}
-	out.Reply(r.Ticket, resp)
+	return resp
 }
 
 // commit is one partition of a request whose topic is known.
@@ -57,9 +70,10 @@ type commit struct {
 	partition *message.OffsetCommitRequestPartition
 }
 
-func (m *Machine) commitKnown(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit, resp *message.OffsetCommitResponse, out *coordinator.Result) {
+func (m *Machine) commitKnown(now time.Time, req *offsetCommit, commits []commit, resp *message.OffsetCommitResponse, out *coordinator.Result) {
 	codes := make(map[commitKey]errcode.Code)
-	code := m.mayCommit(now, r, req, commits)
+	code := m.mayCommit(now, req, commits)
+	out.Txn = req.txn
 	for _, c := range commits {
 		p := c.partition
 		metadata := ""
@@ -77,7 +91,7 @@ func (m *Machine) commitKnown(now time.Time, r coordinator.Request, req *message
 		v.Offset, v.LeaderEpoch, v.Metadata = p.CommittedOffset, p.CommittedLeaderEpoch, metadata
 		v.CommitTimestamp, v.TopicId = now.UnixMilli(), c.topic.ID
 		version := int16(4)
-		if req.RetentionTimeMs >= 0 && r.Version >= 2 && r.Version <= 4 {
+		if req.RetentionTimeMs >= 0 && req.version >= 2 && req.version <= 4 {
 			// Only version 1 of the record can say when an offset expires.
 			v.ExpireTimestamp, v.TopicId, v.LeaderEpoch, version = now.UnixMilli()+req.RetentionTimeMs, wire.UUID{}, -1, 1
 		}
@@ -99,32 +113,37 @@ type commitKey struct {
 	partition int32
 }
 
-// mayCommit says whether a member may commit. Whoever commits has been heard of.
-func (m *Machine) mayCommit(now time.Time, r coordinator.Request, req *message.OffsetCommitRequest, commits []commit) errcode.Code {
+// mayCommit says whether a member may commit. Whoever commits has been heard of, but not whose transaction does.
+func (m *Machine) mayCommit(now time.Time, req *offsetCommit, commits []commit) errcode.Code {
 	g := m.groups[req.GroupId]
 	if g == nil {
 		switch {
 		case req.GenerationIdOrMemberEpoch < 0:
 			return errcode.None // a group that only stores offsets; its first record makes it
-		case r.Version >= 9:
+		case req.txn == nil && req.version >= 9, req.txn != nil && req.version >= txnErrors848:
 			return errcode.GroupIdNotFound
 		}
 		return errcode.IllegalGeneration
 	}
 	if g.consumer != nil {
-		return m.mayCommitConsumer(g, r, req, commits)
+		code := m.mayCommitConsumer(g, req, commits)
+		if req.txn != nil && code == errcode.StaleMemberEpoch && req.version < txnErrors848 {
+			return errcode.IllegalGeneration
+		}
+		return code
 	}
 	c := g.classic
-	code := c.mayCommit(req.MemberId, req.GroupInstanceId, req.GenerationIdOrMemberEpoch)
-	if member := c.member(req.MemberId); code == errcode.None && member != nil {
+	code := c.mayCommit(req.MemberId, req.GroupInstanceId, req.GenerationIdOrMemberEpoch, req.txn != nil)
+	if member := c.member(req.MemberId); code == errcode.None && member != nil && req.txn == nil {
 		m.heardOf(now, g, member)
 	}
 	return code
 }
 
 // mayCommit are the rules of a classic group. A rebalance stops commits only from the moment on when the new generation
-// has its id (CompletingRebalance); before, members commit what they are about to give up.
-func (c *classicGroup) mayCommit(member string, instance *string, generation int32) errcode.Code {
+// has its id (CompletingRebalance); before, members commit what they are about to give up. Those of a transaction it does
+// not stop at all, and they may come without a member (before KIP-447 they had none).
+func (c *classicGroup) mayCommit(member string, instance *string, generation int32, txn bool) errcode.Code {
 	if generation < 0 && c.state == Empty {
 		return errcode.None // from an admin client, or a consumer without group management
 	}
@@ -136,10 +155,10 @@ func (c *classicGroup) mayCommit(member string, instance *string, generation int
 		if generation != c.generation {
 			return errcode.IllegalGeneration
 		}
-	case c.state != Empty:
+	case c.state != Empty && !txn:
 		return errcode.UnknownMemberId
 	}
-	if c.state == CompletingRebalance {
+	if c.state == CompletingRebalance && !txn {
 		return errcode.RebalanceInProgress
 	}
 	return errcode.None

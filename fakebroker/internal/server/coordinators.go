@@ -135,7 +135,10 @@ type coordinatorLog struct {
 // Append implements coordinator.Writer.
 func (l *coordinatorLog) Append(index, epoch int32, batch []byte, guard uint64, now time.Time) (next, highWatermark int64, err error) {
 	return l.append(index, epoch, func(log *storage.Log) (storage.AppendInfo, error) {
-		return log.AppendAsLeader(batch, epoch, storage.FromCoordinator, now)
+		if !isTransactional(batch) {
+			return log.AppendAsLeader(batch, epoch, storage.FromCoordinator, now)
+		}
+		return log.AppendTransactional(batch, epoch, storage.FromCoordinator, storage.Verification{Required: l.b.verifiesTransactions(), Guard: guard}, now)
 	})
 }
 
@@ -143,7 +146,7 @@ func (l *coordinatorLog) Append(index, epoch int32, batch []byte, guard uint64, 
 func (l *coordinatorLog) AppendMarker(index, epoch int32, m coordinator.Marker, now time.Time) (next, highWatermark int64, err error) {
 	return l.append(index, epoch, func(log *storage.Log) (storage.AppendInfo, error) {
 		return log.AppendEndTxnMarker(storage.EndTxnMarker{ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch,
-			Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch}, epoch, now)
+			Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch, TransactionVersion: m.TransactionVersion}, epoch, now)
 	})
 }
 

@@ -11,21 +11,29 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
-	"github.com/ottla-kafka/ottla/wire/record"
 )
 
 // handleProduce appends one batch to each partition of the request.
 //
-// The checks come in Apache Kafka's order: transactional batches (for the whole request), then for each partition
-// topic, partition, the batch's outer form, acks, leadership, in-sync replicas, and last what the log itself checks.
-// With acks=all the answer waits until the high watermark has passed what was appended.
+// The checks come in Apache Kafka's order: a transactional id for transactional batches (for the whole request), then for
+// each partition topic, partition, the batch's outer form, whether it is in the transaction (transactional.go), acks,
+// leadership, in-sync replicas, and last what the log itself checks. With acks=all the answer waits until the high
+// watermark has passed what was appended.
 func handleProduce(b *Broker, r *Request) {
 	req := r.Body.(*message.ProduceRequest)
 	mergeProduce(req)
+	if hasTransactional(req) {
+		b.produceTransactional(r, req)
+		return
+	}
+	b.produce(r, req, nil)
+}
+
+// produce appends what a request brings; v is nil unless there are transactional batches.
+func (b *Broker) produce(r *Request, req *message.ProduceRequest, v *verifying) {
 	resp := &r.session.produced
 	resp.ThrottleTimeMs, resp.NodeEndpoints = 0, nil
 	resp.Responses = resized(resp.Responses, len(req.TopicData))
-	refused := b.refusesTransactional(req)
 	now := time.Now()
 	var waits []produceWait
 	failed := errcode.None
@@ -44,16 +52,16 @@ func handleProduce(b *Broker, r *Request) {
 				b.neverAnswer(r, errors.New("null records in Produce"))
 				return
 			}
-			code := refused
-			if code == errcode.None {
-				code = unknown
+			code := unknown
+			if v != nil && v.refused != errcode.None {
+				code = v.refused
 			}
 			if code == errcode.None && t != nil {
 				code = r.outcome.For(t.name)
 			}
 			if code == errcode.None {
 				var w produceWait
-				w, code = b.producePartition(r, req.Acks, now, t, pd, pr)
+				w, code = b.producePartition(r, req.Acks, now, t, pd, pr, v, v.at(i, j))
 				if code == errcode.None && req.Acks == -1 {
 					waits = append(waits, w)
 				}
@@ -69,8 +77,11 @@ func handleProduce(b *Broker, r *Request) {
 		r.Close(fmt.Errorf("acks=0 and %s: closing is the only way to tell the producer", failed.Name()))
 	case req.Acks == 0:
 		r.NoResponse()
+	case reached(waits): // always so on one node
+		settle(waits)
+		r.Respond(resp)
 	default:
-		b.awaitReplicas(r, resp, waits, time.Duration(req.TimeoutMs)*time.Millisecond)
+		b.awaitReplicas(waits, time.Duration(req.TimeoutMs)*time.Millisecond-time.Since(r.Received), func() { r.Respond(resp) })
 	}
 }
 
@@ -84,23 +95,6 @@ func mergeProduce(req *message.ProduceRequest) {
 		t := &req.TopicData[i]
 		t.PartitionData = lastOfEach(t.PartitionData, func(p *message.PartitionProduceData) int32 { return p.Index })
 	}
-}
-
-// refusesTransactional refuses transactional batches: nobody can have begun a transaction here.
-func (b *Broker) refusesTransactional(req *message.ProduceRequest) errcode.Code {
-	for i := range req.TopicData {
-		for j := range req.TopicData[i].PartitionData {
-			h, err := record.ParseHeader(req.TopicData[i].PartitionData[j].Records)
-			if err != nil || !h.Transactional() {
-				continue
-			}
-			if req.TransactionalId == nil {
-				return errcode.TransactionalIdAuthorizationFailed
-			}
-			return errcode.InvalidTxnState
-		}
-	}
-	return errcode.None
 }
 
 func (b *Broker) produceTopic(r *Request, td *message.TopicProduceData) (*topic, errcode.Code) {
@@ -117,7 +111,7 @@ func (b *Broker) produceTopic(r *Request, td *message.TopicProduceData) (*topic,
 }
 
 // producePartition appends to one partition and fills in its answer but for the error code.
-func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topic, pd *message.PartitionProduceData, pr *message.PartitionProduceResponse) (produceWait, errcode.Code) {
+func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topic, pd *message.PartitionProduceData, pr *message.PartitionProduceResponse, v *verifying, is verified) (produceWait, errcode.Code) {
 	if t.partition(pd.Index) == nil {
 		return produceWait{}, errcode.UnknownTopicOrPartition
 	}
@@ -127,6 +121,12 @@ func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topi
 		}
 		pr.ErrorMessage = uncut(pd.Records) // only then Apache Kafka says why
 		return produceWait{}, errcode.CorruptMessage
+	}
+	if is.code != errcode.None {
+		if is.message != "" {
+			pr.ErrorMessage = &is.message
+		}
+		return produceWait{}, is.code
 	}
 	if acks < -1 || acks > 1 {
 		return produceWait{}, errcode.InvalidRequiredAcks
@@ -142,7 +142,13 @@ func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topi
 	if acks == -1 && state.inSync < p.minInSync(state) {
 		return produceWait{}, errcode.NotEnoughReplicas
 	}
-	info, err := p.log.AppendAsLeader(pd.Records, state.leaderEpoch, storage.FromClient, now)
+	var info storage.AppendInfo
+	var err error
+	if v == nil {
+		info, err = p.log.AppendAsLeader(pd.Records, state.leaderEpoch, storage.FromClient, now)
+	} else {
+		info, err = p.log.AppendTransactional(pd.Records, state.leaderEpoch, storage.FromClient, storage.Verification{Required: v.required, Guard: is.guard}, now)
+	}
 	pr.LogStartOffset = info.LogStartOffset
 	if err != nil {
 		return produceWait{}, b.refuseBatch(t, pr, err)
@@ -152,7 +158,7 @@ func (b *Broker) producePartition(r *Request, acks int16, now time.Time, t *topi
 		p.advance(info.Bytes)
 		b.waiting.Check(p)
 	}
-	return produceWait{p: p, offset: info.LastOffset + 1, epoch: state.leaderEpoch, result: pr}, errcode.None
+	return produceWait{p: p, offset: info.LastOffset + 1, epoch: state.leaderEpoch, code: &pr.ErrorCode}, errcode.None
 }
 
 // uncut says in Apache Kafka's words why bytes cannot even be cut into batches: the size or the magic of the first. A batch
@@ -192,12 +198,12 @@ func (p *partition) minInSync(s *partitionState) int {
 	return min(p.topic.config.Load().minInSyncReplicas, len(s.replicas))
 }
 
-// A produceWait is one partition whose batch has to be replicated before the producer hears of it.
+// A produceWait is one partition whose batch, or marker, has to be replicated before whoever sent it hears of it.
 type produceWait struct {
 	p      *partition
-	offset int64 // the high watermark that is waited for
-	epoch  int32 // leader epoch of the append
-	result *message.PartitionProduceResponse
+	offset int64  // the high watermark that is waited for
+	epoch  int32  // leader epoch of the append
+	code   *int16 // where an error goes
 }
 
 // reached reports whether the wait is over, with which code.
@@ -215,29 +221,31 @@ func (w *produceWait) reached() (bool, errcode.Code) {
 	return true, errcode.None
 }
 
-// awaitReplicas responds when every wait is over or the request's timeout has passed.
-func (b *Broker) awaitReplicas(r *Request, resp *message.ProduceResponse, waits []produceWait, timeout time.Duration) {
-	all := func() bool {
-		for i := range waits {
-			if over, _ := waits[i].reached(); !over {
-				return false
-			}
+// reached reports whether every wait is over.
+func reached(waits []produceWait) bool {
+	for i := range waits {
+		if over, _ := waits[i].reached(); !over {
+			return false
 		}
-		return true
 	}
-	if all() { // always so on one node; no operation has to be made
+	return true
+}
+
+// awaitReplicas calls then, once, when every wait is over or the timeout has passed.
+func (b *Broker) awaitReplicas(waits []produceWait, timeout time.Duration, then func()) {
+	if reached(waits) {
 		settle(waits)
-		r.Respond(resp)
+		then()
 		return
 	}
 	keys := make([]*partition, len(waits))
 	for i := range waits {
 		keys[i] = waits[i].p
 	}
-	b.waiting.Watch(&purgatory.Operation{Try: all, Done: func(purgatory.Outcome) {
+	b.waiting.Watch(&purgatory.Operation{Try: func() bool { return reached(waits) }, Done: func(purgatory.Outcome) {
 		settle(waits)
-		r.Respond(resp)
-	}}, timeout-time.Since(r.Received), keys...)
+		then()
+	}}, timeout, keys...)
 }
 
 func settle(waits []produceWait) {
@@ -247,7 +255,7 @@ func settle(waits []produceWait) {
 			code = errcode.RequestTimedOut
 		}
 		if code != errcode.None {
-			waits[i].result.ErrorCode = int16(code)
+			*waits[i].code = int16(code)
 		}
 	}
 }

@@ -8,6 +8,8 @@ var transactionHandlers = map[wire.Key]handler{
 	wire.KeyAddPartitionsToTxn:   handleAddPartitionsToTxn,
 	wire.KeyAddOffsetsToTxn:      handleAddOffsetsToTxn,
 	wire.KeyEndTxn:               handleEndTxn,
+	wire.KeyWriteTxnMarkers:      handleWriteTxnMarkers,
+	wire.KeyTxnOffsetCommit:      handleTxnOffsetCommit,
 	wire.KeyDescribeTransactions: handleDescribeTransactions,
 	wire.KeyListTransactions:     handleListTransactions,
 }

@@ -26,7 +26,7 @@ func failedTransactionResponse(r *Request, code errcode.Code) message.Response {
 	case *message.TxnOffsetCommitRequest:
 		resp := message.NewTxnOffsetCommitResponse()
 		for i := range req.Topics {
-			t := message.TxnOffsetCommitResponseTopic{Name: req.Topics[i].Name}
+			t := message.TxnOffsetCommitResponseTopic{Name: req.Topics[i].Name, TopicId: req.Topics[i].TopicId}
 			for j := range req.Topics[i].Partitions {
 				p := message.TxnOffsetCommitResponsePartition{PartitionIndex: req.Topics[i].Partitions[j].PartitionIndex, ErrorCode: c}
 				t.Partitions = append(t.Partitions, p)

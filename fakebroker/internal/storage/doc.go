@@ -31,7 +31,7 @@
 //   - log_read.go, log_search.go    reads by offset, searches by time
 //   - log_flush.go, log_retention.go, log_truncate.go
 //   - segment.go, segment_index.go, cursor.go, batch_reader.go
-//   - producer_entry.go, producer_state.go   idempotence and transactions (pure)
+//   - producer_entry.go, producer_state.go, producer_verification.go   idempotence and transactions (pure)
 //   - epoch_cache.go    leader epochs (pure)
 //   - the formats, each drawn in its file
 //   - dump/             the files in words, for ottla dump-log
@@ -62,7 +62,7 @@
 //
 // Compaction: cleanup.policy=compact makes keys required, and what a compaction
 // of Kafka's left half done is finished or undone on opening, but nothing is
-// compacted yet. Message formats before magic 2 are not read from a log. The
-// verification of transactional batches with their coordinator (KIP-890) is
-// the partition's.
+// compacted yet. Message formats before magic 2 are not read from a log. Who
+// asks the transaction coordinator (KIP-890) is the server; the log only keeps
+// the guards.
 package storage

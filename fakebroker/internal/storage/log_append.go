@@ -15,6 +15,15 @@ type EndTxnMarker struct {
 	ProducerEpoch    int16
 	Commit           bool
 	CoordinatorEpoch int32
+	// TransactionVersion decides which epoch the marker must have (KIP-890).
+	TransactionVersion int8
+}
+
+// appender says who appends and what is known of its transaction.
+type appender struct {
+	origin             Origin
+	verification       Verification
+	transactionVersion int8 // of markers
 }
 
 // AppendAsLeader checks record batches, gives them their offsets, leader epoch
@@ -26,21 +35,31 @@ type EndTxnMarker struct {
 // is what a produce answer carries beside the error. A batch that had been
 // appended before is no error: see AppendInfo.Duplicate.
 func (l *Log) AppendAsLeader(batches []byte, leaderEpoch int32, origin Origin, now time.Time) (AppendInfo, error) {
-	v, err := newValidator(l, origin, leaderEpoch, now).run(batches)
+	return l.appendAsLeader(batches, leaderEpoch, appender{origin: origin}, now)
+}
+
+// AppendTransactional is AppendAsLeader for batches of a transaction. One that would open the transaction without having
+// been verified is InvalidTxnState.
+func (l *Log) AppendTransactional(batches []byte, leaderEpoch int32, origin Origin, with Verification, now time.Time) (AppendInfo, error) {
+	return l.appendAsLeader(batches, leaderEpoch, appender{origin: origin, verification: with}, now)
+}
+
+func (l *Log) appendAsLeader(batches []byte, leaderEpoch int32, by appender, now time.Time) (AppendInfo, error) {
+	v, err := newValidator(l, by.origin, leaderEpoch, now).run(batches)
 	if err != nil {
 		return l.refused(err)
 	}
 	var info AppendInfo
 	flush := false
 	err = l.write(func() error {
-		if origin == FromRaft {
+		if by.origin == FromRaft {
 			if first := v.headers[0].BaseOffset; first != l.end {
 				return refuse(errcode.InvalidRecord, "append to %s begins at offset %d, the log ends at %d", l.partition, first, l.end)
 			}
 		} else {
 			l.assignOffsets(v, leaderEpoch)
 		}
-		info, err = l.appendValid(v, origin, now)
+		info, err = l.appendValid(v, by, now)
 		flush = l.unflushed.Load() >= l.config.Load().FlushMessages
 		return err
 	})
@@ -55,11 +74,12 @@ func (l *Log) AppendAsLeader(batches []byte, leaderEpoch int32, origin Origin, n
 
 // AppendEndTxnMarker appends the marker that commits or aborts a producer's
 // transaction in this partition. A marker of an old producer epoch or of an
-// old coordinator is refused.
+// old coordinator is refused. One that ends nothing is appended all the same,
+// as in Kafka: a coordinator that did not hear of the first sends a second.
 func (l *Log) AppendEndTxnMarker(m EndTxnMarker, leaderEpoch int32, now time.Time) (AppendInfo, error) {
 	marker := record.EndTxn{Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch}
 	batch := record.AppendEndTxn(nil, marker, 0, leaderEpoch, millis(now), m.ProducerID, m.ProducerEpoch)
-	return l.AppendAsLeader(batch, leaderEpoch, FromCoordinator, now)
+	return l.appendAsLeader(batch, leaderEpoch, appender{origin: FromCoordinator, transactionVersion: m.TransactionVersion}, now)
 }
 
 // AppendAsFollower appends batches as the leader stored them: offsets, epochs
@@ -74,7 +94,7 @@ func (l *Log) AppendAsFollower(batches []byte, now time.Time) (AppendInfo, error
 		if first := v.headers[0].BaseOffset; first < l.end {
 			return refuse(errcode.OffsetOutOfRange, "append to %s begins at offset %d, the log ends at %d", l.partition, first, l.end)
 		}
-		info, err = l.appendValid(v, fromLeader, now)
+		info, err = l.appendValid(v, appender{origin: fromLeader}, now)
 		return err
 	})
 	if err != nil {
@@ -147,8 +167,8 @@ func (l *Log) assignOffsets(v *validated, leaderEpoch int32) {
 }
 
 // appendValid is the one place where a log grows. The writing slot is held.
-func (l *Log) appendValid(v *validated, origin Origin, now time.Time) (AppendInfo, error) {
-	markers, duplicate, err := l.checkProducers(v, origin)
+func (l *Log) appendValid(v *validated, by appender, now time.Time) (AppendInfo, error) {
+	markers, duplicate, err := l.checkProducers(v, by)
 	if err != nil {
 		return AppendInfo{}, err
 	}
@@ -179,7 +199,7 @@ func (l *Log) appendValid(v *validated, origin Origin, now time.Time) (AppendInf
 
 // checkProducers asks the producer state about every batch. markers holds,
 // for each control batch that ends a transaction, what its record says.
-func (l *Log) checkProducers(v *validated, origin Origin) (markers []record.EndTxn, duplicate *batchMark, err error) {
+func (l *Log) checkProducers(v *validated, by appender) (markers []record.EndTxn, duplicate *batchMark, err error) {
 	at := 0
 	for i := range v.headers {
 		h := &v.headers[i]
@@ -193,22 +213,31 @@ func (l *Log) checkProducers(v *validated, origin Origin) (markers []record.EndT
 			if err != nil {
 				return nil, nil, &Error{Code: errcode.InvalidRecord, Message: "marker for " + l.partition.String(), Err: err}
 			}
-			if origin != fromLeader {
-				if err := l.producers.checkMarker(h, m.CoordinatorEpoch); err != nil {
+			if by.origin != fromLeader {
+				if err := l.producers.checkMarker(h, m.CoordinatorEpoch, by.transactionVersion); err != nil {
 					return nil, nil, err
 				}
 			}
 			markers = append(markers, m)
 			continue
 		}
-		if origin == fromLeader {
+		if by.origin == fromLeader {
 			continue
 		}
-		if duplicate, err = l.producers.check(h, origin); err != nil || duplicate != nil {
+		if duplicate, err = l.checkProducer(h, by); err != nil || duplicate != nil {
 			return nil, duplicate, err
 		}
 	}
 	return markers, nil, nil
+}
+
+// checkProducer asks about a data batch. Verifications begin outside of the writing slot, so the mutex guards them.
+func (l *Log) checkProducer(h *record.BatchHeader, by appender) (*batchMark, error) {
+	if h.Transactional() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+	}
+	return l.producers.check(h, by.origin, by.verification)
 }
 
 // readMarker reads the transaction marker in a control batch.

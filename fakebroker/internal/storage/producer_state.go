@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 
@@ -23,6 +24,9 @@ type producerState struct {
 	entries   map[int64]*producerEntry // made when the first producer comes
 	open      []txnSpan                // by first offset
 	ended     []txnSpan                // by first offset
+
+	verifying map[int64]*verification // by producer id; not in snapshots
+	guards    uint64                  // the last guard that was given out; never goes back
 
 	mapEnd   int64 // all batches below have been taken
 	lastSnap int64 // offset of the newest snapshot
@@ -46,24 +50,31 @@ func newProducerState(p TopicPartition) *producerState { return &producerState{p
 // check tells whether a data batch may be appended. A batch that was appended
 // before is returned as duplicate instead. Sequences are checked for clients
 // only: coordinators write without, and a follower takes what the leader took.
-func (s *producerState) check(h *record.BatchHeader, origin Origin) (duplicate *batchMark, err error) {
+func (s *producerState) check(h *record.BatchHeader, origin Origin, with Verification) (duplicate *batchMark, err error) {
 	if !h.HasProducer() {
 		return nil, nil
 	}
 	e := s.entries[h.ProducerID]
-	if e == nil {
-		return nil, nil
-	}
-	if origin == FromClient {
+	if e != nil && origin == FromClient {
 		if m, ok := e.duplicate(h); ok {
 			return &m, nil
 		}
 	}
+	if h.Transactional() {
+		if err := s.checkVerified(h, with); err != nil {
+			return nil, err
+		}
+		if origin == FromClient {
+			if err := s.checkFirst(h); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if e == nil {
+		return nil, nil
+	}
 	if err := e.checkEpoch(h, s.partition); err != nil {
 		return nil, err
-	}
-	if h.Control() {
-		return nil, nil
 	}
 	if origin == FromClient {
 		if err := e.checkSequence(h, s.partition); err != nil {
@@ -77,14 +88,19 @@ func (s *producerState) check(h *record.BatchHeader, origin Origin) (duplicate *
 	return nil, nil
 }
 
-// checkMarker tells whether an end marker may be appended.
-func (s *producerState) checkMarker(h *record.BatchHeader, coordinatorEpoch int32) error {
+// checkMarker tells whether an end marker may be appended. From transaction version 2 on it must have a higher epoch than
+// the transaction it ends; with the same one it can only be a repetition, when nothing is open or there is no higher.
+func (s *producerState) checkMarker(h *record.BatchHeader, coordinatorEpoch int32, transactionVersion int8) error {
 	e := s.entries[h.ProducerID]
 	if e == nil {
 		return nil
 	}
 	if err := e.checkEpoch(h, s.partition); err != nil {
 		return err
+	}
+	if transactionVersion >= 2 && h.ProducerEpoch == e.epoch && e.txnFirst != noOffset && e.epoch != math.MaxInt16 {
+		return refuse(errcode.InvalidProducerEpoch, "marker for producer %d in partition %s has epoch %d, that of the transaction it is to end, instead of a higher one",
+			h.ProducerID, s.partition, h.ProducerEpoch)
 	}
 	if coordinatorEpoch < e.coordinatorEpoch {
 		return refuse(errcode.TransactionCoordinatorFenced, "marker for producer %d in partition %s has coordinator epoch %d, but %d is known",
@@ -112,6 +128,7 @@ func (s *producerState) update(h *record.BatchHeader) {
 		e.setEpoch(h.ProducerEpoch)
 		e.push(batchMark{lastSeq: h.LastSequence(), lastOff: h.LastOffset(), delta: h.LastOffsetDelta, timestamp: h.MaxTimestamp})
 		e.lastTimestamp = h.MaxTimestamp
+		s.verified(h)
 		if h.Transactional() && e.txnFirst == noOffset {
 			e.txnFirst = h.BaseOffset
 			s.open = insertSpan(s.open, txnSpan{producer: h.ProducerID, first: h.BaseOffset, last: noOffset})
@@ -128,6 +145,7 @@ func (s *producerState) updateMarker(h *record.BatchHeader, m record.EndTxn, tim
 	e.coordinatorEpoch = m.CoordinatorEpoch
 	e.lastTimestamp = timestamp
 	s.mapEnd = h.NextOffset()
+	s.verified(h)
 	if e.txnFirst == noOffset {
 		return completedTxn{}, false
 	}
@@ -188,6 +206,11 @@ func (s *producerState) expire(now, expirationMs int64) {
 			delete(s.entries, id)
 		}
 	}
+	for id, v := range s.verifying {
+		if now-v.since >= expirationMs {
+			delete(s.verifying, id)
+		}
+	}
 }
 
 func (e *producerEntry) expired(now, expirationMs int64) bool {
@@ -233,7 +256,7 @@ func (s *producerState) restore(entries []ProducerSnapshotEntry, offset, now, ex
 
 // reset forgets everything; the next batch to take is at offset.
 func (s *producerState) reset(offset int64) {
-	*s = producerState{partition: s.partition, mapEnd: offset, lastSnap: s.lastSnap}
+	*s = producerState{partition: s.partition, mapEnd: offset, lastSnap: s.lastSnap, guards: s.guards}
 }
 
 // producers lists the state for DescribeProducers, by producer id.
