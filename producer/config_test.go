@@ -111,7 +111,7 @@ func TestBadPropertiesAreAllReported(t *testing.T) {
 		"linger": "5", "acks": "2", "interceptor.classes": "com.example.Mine", "transactional.id": "tx",
 		"value.serializer": "io.confluent.kafka.serializers.KafkaAvroSerializer", "compression.type": "brotli", "batch.size": "many",
 	})
-	for _, part := range []string{"did you mean linger.ms?", "acks=2", "producer.Intercept", "transactions are not built yet",
+	for _, part := range []string{"did you mean linger.ms?", "acks=2", "producer.Intercept", "txn.FromProperties",
 		"write an Encoder and use NewTyped", "brotli", "batch.size=many"} {
 		require.ErrorContains(t, err, part)
 	}

@@ -38,9 +38,9 @@ func deliveryProperties() client.PropertyTable[Config] {
 		{Key: "request.timeout.ms", Default: "30000", Doc: "limit of one attempt", Apply: client.SetMillis(func(c *Config) *time.Duration { return &c.RequestTimeout })},
 		{Key: "retry.backoff.ms", Default: "100", Doc: "first wait before sending again", Apply: client.SetMillis(func(c *Config) *time.Duration { return &c.RetryBackoff })},
 		{Key: "retry.backoff.max.ms", Default: "1000", Doc: "what that wait grows to", Apply: client.SetMillis(func(c *Config) *time.Duration { return &c.RetryBackoffMax })},
-		{Key: "transactional.id", Default: "(null)", Refuse: "transactions are not built yet; without them leave it out: an idempotent producer needs no id"},
-		{Key: "transaction.timeout.ms", Default: "60000", Refuse: "transactions are not built yet; leave it out"},
-		{Key: "transaction.two.phase.commit.enable", Default: "false", Refuse: "transactions are not built yet; leave it out"},
+		{Key: "transactional.id", Default: "(null)", Refuse: "transactions are package txn's: txn.FromProperties takes this key; without them leave it out, an idempotent producer needs no id"},
+		{Key: "transaction.timeout.ms", Default: "60000", Refuse: "transactions are package txn's: txn.FromProperties takes this key"},
+		{Key: "transaction.two.phase.commit.enable", Default: "false", Refuse: "two-phase commit (KIP-939) is not built; leave it out"},
 	}
 }
 

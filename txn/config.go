@@ -1,8 +1,6 @@
 package txn
 
 import (
-	"errors"
-	"math"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -29,26 +27,3 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Timeout: 60 * time.Second, Producer: producer.DefaultConfig()}
 }
-
-// Validate reports everything that is wrong with the configuration, as errors.Join of *client.FieldError.
-func (c *Config) Validate() error {
-	errs := append([]error(nil), c.problems...)
-	bad := func(key, value, reason string) {
-		errs = append(errs, &client.FieldError{Key: key, Value: value, Reason: reason})
-	}
-	if c.ID == "" {
-		bad("transactional.id", "", "is empty; give each instance an id of its own that it keeps across restarts")
-	}
-	if c.Timeout < time.Millisecond || c.Timeout > math.MaxInt32*time.Millisecond {
-		bad("transaction.timeout.ms", c.Timeout.String(), "must be between 1 ms and 24 days")
-	}
-	c.Producer.Idempotence = c.Producer.Idempotence || c.Producer.Acks == producer.AcksAll
-	producer.Idempotent(true)(&c.Producer) // asked for: what forbids it is an error
-	if err := c.Producer.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Lint says what is allowed and still probably not meant. New logs each line as a warning.
-func (c *Config) Lint() []string { return nil }
