@@ -18,6 +18,8 @@ type Batch struct {
 	LastOffset    int64 // of the batch, also when compaction removed its last record
 	Count         int   // records in the batch
 	ProducerID    int64 // -1 none
+	ProducerEpoch int16 // -1 none
+	Transactional bool  // written in a transaction
 	Codec         compress.Codec
 	HighWatermark int64 // of the partition when the batch was fetched
 	TimestampType TimestampType
@@ -106,7 +108,7 @@ func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 			}
 			h := &g.Header
 			b := Batch{Topic: g.Cell.Topic, Partition: g.Cell.Partition, LeaderEpoch: h.PartitionLeaderEpoch, FirstOffset: h.BaseOffset,
-				LastOffset: h.LastOffset(), Count: int(h.Count), ProducerID: h.ProducerID, Codec: h.Codec(),
+				LastOffset: h.LastOffset(), Count: int(h.Count), ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, Transactional: h.Transactional(), Codec: h.Codec(),
 				HighWatermark: g.Chunk.HighWatermark, TimestampType: timestampType(h), MaxTimestamp: h.MaxTimestamp,
 				state: &batchState{it: g.It, from: g.From, interceptor: c.cfg.Interceptors}}
 			if c.group != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn"
 	"github.com/ottla-kafka/ottla/wire/compress"
 )
 
@@ -23,7 +24,68 @@ func init() {
 // ottla is our client; the fields say how it consumes.
 type ottla struct{ poll, batches bool }
 
-func (ottla) Pipeline(Opts, time.Duration, int64, *PipeStats) error { return ErrUnsupported }
+// Pipeline is Session.Pipe, and PipeBatches for ottla-batches.
+func (d ottla) Pipeline(o Opts, every time.Duration, target int64, st *PipeStats) error {
+	cl, err := client.New(client.Seeds(o.Bootstrap))
+	if err != nil {
+		return err
+	}
+	defer cl.Close(context.Background())
+	c, err := consumer.New(cl, consumer.Group(o.Group), consumer.Subscribe(o.Topic), consumer.StartAt(consumer.Earliest),
+		consumer.WithIsolation(consumer.ReadCommitted))
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.Background())
+	codec, err := compress.Parse(o.Codec)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithDeadline(context.Background(), st.Deadline)
+	defer stop()
+	s, err := txn.New(ctx, cl, "tx-"+o.Group, txn.Producer(producer.Linger(o.Linger), producer.Compression(codec)))
+	if err != nil {
+		return err
+	}
+	defer s.Close(context.Background())
+	opts := []txn.PipeOption{txn.CommitEvery(every), txn.OnAbort(func(error) { st.Aborted++ }), txn.OnCommit(func(n int) {
+		if n == 0 {
+			return
+		}
+		st.Records += int64(n)
+		st.Txns++
+		if st.Last = time.Now(); st.Records >= target {
+			stop()
+		}
+	})}
+	one := func(ctx context.Context, tx *txn.Tx, r *consumer.Record) error {
+		return tx.Submit(ctx, producer.Record{Topic: o.OutTopic, Key: r.Key, Value: transform(r.Value)}, nil)
+	}
+	if d.batches {
+		err = s.PipeBatches(ctx, c, func(ctx context.Context, tx *txn.Tx, rs []consumer.Record) error {
+			if st.First.IsZero() {
+				st.First = time.Now()
+			}
+			for i := range rs {
+				if err := one(ctx, tx, &rs[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, opts...)
+	} else {
+		err = s.Pipe(ctx, c, func(ctx context.Context, tx *txn.Tx, r consumer.Record) error {
+			if st.First.IsZero() {
+				st.First = time.Now()
+			}
+			return one(ctx, tx, &r)
+		}, opts...)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
 
 type ottlaProducer struct {
 	p       *producer.Producer
