@@ -91,6 +91,7 @@ func TestSeedThatIsNoBrokerAddressIsGivenUpForTheBrokers(t *testing.T) {
 		use(t, c, 2, client.Metadata)
 		_, err = c.Request(t.Context(), client.AnyBroker(), clusterRequest())
 		require.NoError(t, err)
+		synctest.Wait()
 		require.Equal(t, 1, peer.Connections(0))
 	})
 }

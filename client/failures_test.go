@@ -206,6 +206,7 @@ func TestCloseEndsWhateverIsUnderWay(t *testing.T) {
 		}
 		_, err = c.Request(t.Context(), client.AnyBroker(), clusterRequest())
 		require.ErrorIs(t, err, client.ErrClosed)
+		synctest.Wait() // until the peer has noticed
 		require.Zero(t, peer.Connections(0))
 		require.NoError(t, c.Close(t.Context()), "Close may be called again")
 	})
