@@ -23,7 +23,7 @@ func (r *Runtime) elect(partition, epoch int32) {
 		}
 		r.drop(partition, errcode.NotCoordinator)
 	}
-	s := &shard{partition: partition, epoch: epoch, machine: r.o.NewShard(partition)}
+	s := &shard{partition: partition, epoch: epoch, machine: r.o.NewShard(partition, epoch)}
 	r.shards[partition] = s
 	if r.o.Writer.Size(partition) <= loadAtOnce {
 		r.loaded(s, r.replay(s, &batches{log: r.o.Log}))

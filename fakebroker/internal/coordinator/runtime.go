@@ -13,8 +13,9 @@ import (
 type Options struct {
 	Log    logrecord.Log
 	Writer Writer
-	// NewShard makes the machine of a partition, empty. It is called on a goroutine of the runtime.
-	NewShard func(partition int32) Shard
+	// NewShard makes the machine of a partition, empty, for the leader epoch that it is elected in. It is called on a
+	// goroutine of the runtime.
+	NewShard func(partition, epoch int32) Shard
 	Logger   *slog.Logger
 }
 

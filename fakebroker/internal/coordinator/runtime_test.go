@@ -183,7 +183,7 @@ func (m *memory) Load(partition, _ int32, f func([]byte) error) (int64, int64, e
 
 func newRuntime(t *testing.T, w Writer) *Runtime {
 	r := New(Options{Log: logrecord.GroupLog, Writer: w, Logger: slog.New(slog.DiscardHandler),
-		NewShard: func(int32) Shard { return &tally{counts: make(map[string]int)} }})
+		NewShard: func(int32, int32) Shard { return &tally{counts: make(map[string]int)} }})
 	t.Cleanup(r.Close)
 	return r
 }
@@ -428,7 +428,7 @@ func TestEffectsWaitForTheHighWatermark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMemory()
 		var m *tally
-		r := New(Options{Log: logrecord.GroupLog, Writer: w, Logger: slog.New(slog.DiscardHandler), NewShard: func(int32) Shard {
+		r := New(Options{Log: logrecord.GroupLog, Writer: w, Logger: slog.New(slog.DiscardHandler), NewShard: func(int32, int32) Shard {
 			m = &tally{counts: make(map[string]int)}
 			return m
 		}})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/wire"
@@ -18,6 +19,8 @@ type Options struct {
 	Environment Environment
 	// NewUUID makes member ids.
 	NewUUID func() wire.UUID
+	// Bugs are the mistakes to be made on purpose; see package bug.
+	Bugs bug.Set
 	// Changed, when it is set, is called with the id of each group that a request or a timer may have changed, after its
 	// records were replayed. Tests wait with it.
 	Changed func(group string)

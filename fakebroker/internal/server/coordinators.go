@@ -39,8 +39,8 @@ func newCoordinators(b *Broker) *coordinators {
 		Log:    logrecord.GroupLog,
 		Writer: &coordinatorLog{b: b, topic: offsetsTopic},
 		Logger: b.log,
-		NewShard: func(int32) coordinator.Shard {
-			return group.New(group.Options{Environment: *c.environment.Load(), NewUUID: b.opts.NewUUID,
+		NewShard: func(int32, int32) coordinator.Shard {
+			return group.New(group.Options{Environment: *c.environment.Load(), NewUUID: b.opts.NewUUID, Bugs: b.opts.Bugs,
 				Changed: func(id string) {
 					c.changes.Add(1)
 					c.awaiting.Check(id)

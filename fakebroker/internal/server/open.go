@@ -169,6 +169,7 @@ func (b *Broker) storageOptions() storage.ManagerOptions {
 		NewUUID:                b.opts.NewUUID,
 		Jitter:                 b.opts.Random,
 		Logger:                 b.log,
+		Bugs:                   b.opts.Bugs,
 		ProducerIDExpirationMs: c.Int("producer.id.expiration.ms"),
 		RetentionCheckMs:       c.Int("log.retention.check.interval.ms"),
 		RecoveryCheckpointMs:   c.Int("log.flush.offset.checkpoint.interval.ms"),

@@ -49,10 +49,10 @@ func newTransactions(b *Broker) *transactions {
 		Log:    logrecord.TransactionLog,
 		Writer: &coordinatorLog{b: b, topic: transactionsTopic},
 		Logger: b.log,
-		NewShard: func(partition int32) coordinator.Shard {
+		NewShard: func(_, epoch int32) coordinator.Shard {
 			return transaction.New(transaction.Options{
 				Environment:      *t.environment.Load(),
-				CoordinatorEpoch: t.epochOf(partition),
+				CoordinatorEpoch: epoch,
 				SendMarkers:      t.markers.send,
 				AskProducerID:    t.askProducerID,
 				Changed:          t.changed,
@@ -61,14 +61,6 @@ func newTransactions(b *Broker) *transactions {
 		},
 	})
 	return t
-}
-
-// epochOf is the leader epoch of a partition of the transactions' topic.
-func (t *transactions) epochOf(partition int32) int32 {
-	if p := t.b.table.named(transactionsTopic).partition(partition); p != nil {
-		return p.state.Load().leaderEpoch
-	}
-	return 0
 }
 
 func (t *transactions) changed(id string) {

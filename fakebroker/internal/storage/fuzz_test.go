@@ -79,7 +79,7 @@ func FuzzProducerSnapshot(f *testing.F) {
 			return
 		}
 		require.Equal(t, b, AppendProducerSnapshot(nil, entries))
-		s := newProducerState(orders)
+		s := newProducerState(orders, 0)
 		s.restore(entries, 100, 0, 1<<62)
 		s.snapshot()
 		s.producers()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -32,6 +33,7 @@ type Log struct {
 	expirationMs int64                       // producer.id.expiration.ms
 	jitter       func(n int64) int64         // for segment.jitter.ms
 	failed       func(dir string, err error) // told about the first disk error
+	bugs         bug.Set                     // to be made on purpose
 	config       atomic.Pointer[LogConfig]
 
 	// Slots. Who needs both takes flushing first.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -37,6 +38,8 @@ type LogOptions struct {
 	// OnFailure is told once, from the goroutine that met it, about the disk
 	// error that ends the log; dir is the log dir. nil: nobody.
 	OnFailure func(dir string, err error)
+	// Bugs are the mistakes to be made on purpose; see package bug.
+	Bugs bug.Set
 
 	codecs *codecs // shared in a Manager
 }
@@ -65,9 +68,9 @@ func OpenLog(opts LogOptions, now time.Time) (*Log, error) {
 func newLog(opts LogOptions) *Log {
 	l := &Log{
 		fs: opts.FS, partition: opts.Partition, logger: opts.Logger, codecs: opts.codecs,
-		expirationMs: opts.ProducerIDExpirationMs, jitter: opts.Jitter, failed: opts.OnFailure,
+		expirationMs: opts.ProducerIDExpirationMs, jitter: opts.Jitter, failed: opts.OnFailure, bugs: opts.Bugs,
 		flushing: make(chan struct{}, 1), writing: make(chan struct{}, 1),
-		producers: newProducerState(opts.Partition),
+		producers: newProducerState(opts.Partition, opts.Bugs),
 	}
 	l.dir, l.firstUnstable = filepath.Clean(opts.Dir), noOffset
 	if l.logger == nil {

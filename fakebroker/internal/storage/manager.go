@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -32,6 +33,8 @@ type ManagerOptions struct {
 	// Jitter draws from [0, n) for segment.jitter.ms; nil means none.
 	Jitter func(n int64) int64
 	Logger *slog.Logger // nil: silent
+	// Bugs are the mistakes to be made on purpose; see package bug.
+	Bugs bug.Set
 
 	ProducerIDExpirationMs int64 // producer.id.expiration.ms
 	RetentionCheckMs       int64 // log.retention.check.interval.ms
@@ -310,7 +313,7 @@ func (m *Manager) logOptions(dir string, p TopicPartition, id wire.UUID, cfg Log
 	return LogOptions{
 		FS: m.opts.FS, Dir: dir, Partition: p, TopicID: id, Config: cfg,
 		ProducerIDExpirationMs: m.opts.ProducerIDExpirationMs, Jitter: m.opts.Jitter,
-		Logger: m.opts.Logger, OnFailure: m.fail, codecs: m.codecs,
+		Logger: m.opts.Logger, OnFailure: m.fail, Bugs: m.opts.Bugs, codecs: m.codecs,
 	}
 }
 

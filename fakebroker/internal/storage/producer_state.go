@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
@@ -21,6 +22,7 @@ import (
 // of committed data may not see past either (semantics, trap 1).
 type producerState struct {
 	partition TopicPartition
+	bugs      bug.Set                  // to be made on purpose
 	entries   map[int64]*producerEntry // made when the first producer comes
 	open      []txnSpan                // by first offset
 	ended     []txnSpan                // by first offset
@@ -45,7 +47,9 @@ type completedTxn struct {
 	aborted bool
 }
 
-func newProducerState(p TopicPartition) *producerState { return &producerState{partition: p} }
+func newProducerState(p TopicPartition, bugs bug.Set) *producerState {
+	return &producerState{partition: p, bugs: bugs}
+}
 
 // check tells whether a data batch may be appended. A batch that was appended
 // before is returned as duplicate instead. Sequences are checked for clients
@@ -256,7 +260,7 @@ func (s *producerState) restore(entries []ProducerSnapshotEntry, offset, now, ex
 
 // reset forgets everything; the next batch to take is at offset.
 func (s *producerState) reset(offset int64) {
-	*s = producerState{partition: s.partition, mapEnd: offset, lastSnap: s.lastSnap, guards: s.guards}
+	*s = producerState{partition: s.partition, bugs: s.bugs, mapEnd: offset, lastSnap: s.lastSnap, guards: s.guards}
 }
 
 // producers lists the state for DescribeProducers, by producer id.

@@ -96,7 +96,7 @@ func recoverAndCheck(tb testing.TB, files map[string]string, what string) {
 // checkDerived holds what is derived from the log (invariants P8, P9) against
 // a plain pass over it.
 func checkDerived(tb testing.TB, l *Log, what string) {
-	plain := newProducerState(l.partition)
+	plain := newProducerState(l.partition, 0)
 	var epochs epochCache
 	for i, s := range l.segments {
 		x := newSegmentIndex(s.base)
