@@ -34,8 +34,8 @@ type Rule struct {
 	lateAfter int
 }
 
-// On chooses the requests of one API, or of several: they are counted together.
-func On(k wire.Key, more ...wire.Key) Rule { return Rule{keys: append([]wire.Key{k}, more...)} }
+// On chooses the requests of one API, or of several: they are counted together. Without any it is Any.
+func On(keys ...wire.Key) Rule { return Rule{keys: slices.Clone(keys)} }
 
 // Any chooses every request.
 func Any() Rule { return Rule{} }
