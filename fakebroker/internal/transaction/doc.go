@@ -41,6 +41,5 @@
 //	2   clients may use KIP-890: EndTxn from version 5 on raises the epoch with every end, and answers with it
 //
 // Which protocol a transaction follows is the client's choice, by the versions of its requests; the level of the cluster
-// decides what the coordinator does by itself (timeouts, fencing), as in Apache Kafka 4.4: below 2 that does not raise the
-// epoch, the next InitProducerId does.
+// decides for what the coordinator does by itself: timeouts and fencing. Those raise the epoch at every level.
 package transaction

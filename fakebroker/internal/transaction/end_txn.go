@@ -54,7 +54,6 @@ func (m *Machine) endSameEpoch(now time.Time, ticket coordinator.Ticket, t *txn,
 		return
 	}
 	next := t.decided(now, r.Commit, 0)
-	next.start = t.start
 	m.write(t, next, out)
 	m.sendMarkers(next, out)
 	out.Reply(ticket, Producer{next.producerID, next.epoch})
@@ -136,14 +135,24 @@ func (t *txn) afterwards() Producer {
 
 // fence aborts an open transaction under an epoch that its producer does not have. It returns false when that takes a new
 // producer id. count notes the reason.
+//
+// In a cluster of transaction.version 2 this is an end like any other: a producer that repeats what it said last learns
+// its new epoch. Below that a fenced producer must not be taken for one that repeats itself, so the epoch before is
+// forgotten.
 func (m *Machine) fence(now time.Time, t *txn, newProducerID int64, count func(*counts), out *coordinator.Result) bool {
-	if t.exhausted() && newProducerID < 0 {
+	bumping := m.env.Level >= 2
+	if bumping && t.exhausted() && newProducerID < 0 {
 		return false
 	}
-	next := t.decided(now, false, m.env.Level)
-	next.start = t.start
-	if t.exhausted() {
-		next.nextID = newProducerID
+	var next txn
+	if bumping {
+		next = t.decided(now, false, 2)
+		if t.exhausted() {
+			next.nextID = newProducerID
+		}
+	} else {
+		next = t.decided(now, false, 0)
+		next.epoch, next.lastEpoch = min(t.epoch, math.MaxInt16-1)+1, noProducerEpoch
 	}
 	count(&next.counts)
 	m.write(t, next, out)
