@@ -32,6 +32,9 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata with wh
 //	divide NAME A:N B:M            Divided
 //	withdraw NAME RECORDS          Withdrawn
 //	hurry | relax | press | ease | abort
+//	begin ID EPOCH [implicit]      Begun, after "config transactional=true"
+//	enlisted P                     Enlisted
+//	drop                           Dropped
 //	wait DURATION                  time passes, with a Tick at each deadline
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -107,6 +110,8 @@ func configure(t *testing.T, cfg *machine.Config, words []string) {
 			cfg.Idempotent = v == "true"
 		case "compressed":
 			cfg.Compressed = v == "true"
+		case "transactional":
+			cfg.Transactional = v == "true"
 		case "noacks":
 			cfg.NoAcks = v == "true"
 		case "retries":
@@ -173,6 +178,12 @@ func (p *player) command(name string, a []string) {
 		p.step(machine.Event{Kind: machine.Eased})
 	case "abort":
 		p.step(machine.Event{Kind: machine.Aborted, Err: errors.New("closed")})
+	case "begin":
+		p.step(machine.Event{Kind: machine.Begun, ID: int64(number(a[0])), Epoch: int16(number(a[1])), Implicit: len(a) > 2})
+	case "enlisted":
+		p.step(machine.Event{Kind: machine.Enlisted, Partition: p.part(a[0])})
+	case "drop":
+		p.step(machine.Event{Kind: machine.Dropped, Err: errAborted})
 	case "wait":
 		d, err := time.ParseDuration(a[0])
 		require.NoError(p.t, err)
@@ -283,7 +294,29 @@ func (p *player) step(events ...machine.Event) {
 			id, epoch := mp.Producer()
 			p.say("bump %s: id %d epoch %d", mp.Owner, id, epoch)
 		}
+		for _, mp := range e.Enlist {
+			p.say("enlist %s", mp.Owner)
+		}
+		for _, d := range e.Doomed {
+			p.say("%s", doom(d))
+		}
 	}
+}
+
+var errAborted = errors.New("transaction aborted")
+
+func doom(d machine.Doom) string {
+	s := fmt.Sprintf("doomed by %s: %s", d.Partition.Owner, d.Outcome)
+	switch {
+	case d.Code != errcode.None:
+		s += ", " + d.Code.Name()
+	case d.Err != nil:
+		s += ", " + d.Err.Error()
+	}
+	if d.Sequenced {
+		s += ", its sequence is used up"
+	}
+	return s
 }
 
 func verdict(v machine.Verdict) string {
