@@ -67,7 +67,7 @@ type FetchData struct {
 	LastStableOffset int64
 	LogEndOffset     int64
 	// Aborted lists, for BoundStable, the aborted transactions that overlap
-	// Records, by first offset; nil otherwise.
+	// Records, by marker; nil otherwise.
 	Aborted []AbortedTxn
 	// TooLarge says that the first batch alone is larger than maxBytes and was
 	// therefore not returned (minOne was false).

@@ -109,7 +109,8 @@ func (p *published) after(i int) int64 {
 
 // aborted collects the aborted transactions that overlap [from, to), from the
 // transaction index of segment i and, until one says that it is enough, of
-// those behind it.
+// those behind it: in the order of their markers, as Kafka lists them. Those of
+// one producer are by first offset then.
 func (p *published) aborted(i int, from, to int64) ([]AbortedTxn, error) {
 	found := []AbortedTxn{}
 	for ; i < len(p.segments); i++ {
@@ -123,7 +124,6 @@ func (p *published) aborted(i int, from, to int64) ([]AbortedTxn, error) {
 			break
 		}
 	}
-	sortAborted(found)
 	return found, nil
 }
 

@@ -1,17 +1,11 @@
 package storage
 
 import (
-	"cmp"
 	"io"
-	"slices"
 
 	"github.com/ottla-kafka/ottla/wire/compress"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
-
-func sortAborted(a []AbortedTxn) {
-	slices.SortStableFunc(a, func(x, y AbortedTxn) int { return cmp.Compare(x.FirstOffset, y.FirstOffset) })
-}
 
 // nothingFound answers a search by time that has no result.
 var nothingFound = TimestampOffset{Timestamp: noTimestamp, Offset: noOffset, LeaderEpoch: noEpoch}
