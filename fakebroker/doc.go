@@ -20,6 +20,7 @@
 //	listeners.go which listeners there are, and what they are called
 //	topics.go    topics made at the start and afterwards
 //	await.go     waits for what clients do, without polling
+//	group.go  transactions.go   groups and transactions, as their coordinators see them
 //	inspect.go   what is in the logs, what was asked, where the time went
 //	leak.go      CheckLeaks: who forgot to close what
 //	fault/       rules for requests that go wrong: Cluster.Inject
@@ -39,9 +40,16 @@
 // [Cluster.FenceMember], [Cluster.ExpireSession] and [Cluster.ReloadCoordinator] make happen what otherwise takes time or
 // bad luck.
 //
+// # Transactions
+//
+// [Cluster.AwaitTransaction] waits for a state, a partition, or the next commit or abort of a transactional id, markers
+// and all; [Cluster.Transaction] shows who has the id, what is open, and how often the coordinator has aborted by itself.
+// [Cluster.ExpireTransaction] is a timeout without the wait, [Cluster.ReloadTransactionCoordinator] a failover, and
+// [Feature] with transaction.version 1 or 0 a cluster before KIP-890.
+//
 // # Limits of this version
 //
-// One node; transactions, share groups, ACLs and quotas are not there yet, and ApiVersions does not list them.
+// One node; share groups, ACLs and quotas are not there yet, and ApiVersions does not list them.
 // num.network.threads and socket.listen.backlog.size are accepted and have no effect, and socket.*.buffer.bytes have one
 // only when they are configured (internal/network/doc.go says why). Limits that Apache Kafka leaves open hold here by default: max.connections 10,000, max.connections.per.ip
 // 1,000 (this machine excepted), queued.max.request.bytes 256 MiB.

@@ -25,7 +25,8 @@
 //   - A connection's goroutine (network.Conn) runs Handle and the handler, holding one of num.io.threads slots, and
 //     encodes and writes the answer. It owns the session and the request.
 //   - The controller's driver has one goroutine; ApplyImage and the done functions of Submit run on it.
-//   - The group coordinators have one goroutine (package coordinator); answers about groups leave from it.
+//   - The group coordinators have one goroutine (package coordinator), the transaction coordinators another; their answers
+//     leave from it. Each transaction that is being ended has one more until its markers are written.
 //   - keepUp (upkeep.go) runs the storage manager's periodic work.
 //   - Timers of purgatory and fault rules only wake connections.
 //
@@ -42,5 +43,7 @@
 //   - produce.go, fetch.go ...               one file per API
 //   - fetch_session.go fetch_answer.go       KIP-227, and records that are never copied
 //   - coordinators.go groups.go              the group coordinators' log, who leads what, and what tests ask of groups
+//   - transactions.go producer_ids.go        the transaction coordinators' log, who leads what, what tests ask of them
+//   - transaction_markers.go                 from decided to complete: the end markers
 //   - inject.go await.go metrics.go          faults, waits and counts, for the public face
 package server

@@ -51,8 +51,7 @@ type markerOrder struct {
 }
 
 func newMarkerSender(b *Broker, t *transactions) *markerSender {
-	w, _ := any(b).(markerWriter)
-	return &markerSender{b: b, t: t, writer: w, orders: make(map[*markerOrder]struct{}), again: make(chan struct{}), stop: make(chan struct{})}
+	return &markerSender{b: b, t: t, writer: b, orders: make(map[*markerOrder]struct{}), again: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // send takes an order and returns at once. Its goroutine ends with the order, or with drop or close.
@@ -143,7 +142,7 @@ func (s *markerSender) write(o *markerOrder, parts []transaction.TopicPartition)
 	for _, p := range parts {
 		switch leader, exists := leaderOf(img, p); {
 		case !exists: // the topic was deleted, and its part of the transaction with it
-		case leader != s.b.opts.NodeID || s.writer == nil:
+		case leader != s.b.opts.NodeID:
 			left = append(left, p)
 		default:
 			addMarkerPartition(&marker, p)
