@@ -3,9 +3,11 @@
 //
 //	ottla serve --port 9092 [--data DIR] [--topic NAME:PARTITIONS] [--config k=v]
 //	ottla topics list | create | describe | alter | delete
-//	ottla produce TOPIC [FILE...] [-k SEP] [-H NAME=VALUE] [-p N] [-z CODEC] [--input jsonl]
-//	ottla consume TOPIC... [-g GROUP] [-o start|end|-N|@TIME|P:N] [-n N] [-e] [-f FORMAT] [-o jsonl]
+//	ottla produce TOPIC [FILE...] [-k SEP] [-H NAME=VALUE] [-p N] [-z CODEC] [--input jsonl] [--txn-id ID]
+//	ottla consume TOPIC... [-g GROUP] [-o start|end|-N|@TIME|P:N] [-n N] [-e] [-f FORMAT] [-o jsonl] [--isolation read_committed]
 //	ottla groups list | describe | members | lag | reset-offsets | delete
+//	ottla txns list | describe | hanging | abort
+//	ottla producers describe TOPIC[:P,P...]
 //	ottla dump-log FILE...
 //	ottla version
 //

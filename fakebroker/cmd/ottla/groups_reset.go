@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ottla-kafka/ottla/admin"
@@ -87,15 +85,11 @@ func (c *groupsResetCmd) place(now time.Time) (admin.ResetTo, error) {
 // partitions are those of --topic: all of a topic unless it names some.
 func (c *groupsResetCmd) partitions(ctx context.Context, s *session) (list []admin.TopicPartition, err error) {
 	for _, arg := range c.Topic {
-		name, numbers, some := strings.Cut(arg, ":")
-		if some {
-			for n := range strings.SplitSeq(numbers, ",") {
-				p, err := strconv.ParseInt(n, 10, 32)
-				if err != nil || p < 0 {
-					return nil, &exitError{exitUsage, fmt.Errorf("--topic %s: want NAME or NAME:P,P..., such as orders:0,3", arg)}
-				}
-				list = append(list, admin.TopicPartition{Topic: name, Partition: int32(p)})
-			}
+		some, name, err := topicOrPartitions(arg)
+		if err != nil {
+			return nil, &exitError{exitUsage, fmt.Errorf("--topic %s: %w", arg, err)}
+		}
+		if list = append(list, some...); name == "" {
 			continue
 		}
 		topics, _ := s.adm.DescribeTopics(ctx, name) // errors are in the rows

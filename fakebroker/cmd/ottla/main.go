@@ -25,13 +25,15 @@ const (
 
 // cli is the command line; kong derives parsing and help from it.
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run a Kafka broker on this machine until it is interrupted."`
-	Topics  topicsCmd  `cmd:"" aliases:"topic" help:"List, create, describe, alter and delete topics."`
-	Produce produceCmd `cmd:"" help:"Write lines or JSON to a topic."`
-	Consume consumeCmd `cmd:"" help:"Print the records of topics."`
-	Groups  groupsCmd  `cmd:"" aliases:"group" help:"List and describe consumer groups, their members and lag; reset their offsets; delete them."`
-	DumpLog dumpLogCmd `cmd:"" name:"dump-log" help:"Print what a broker's files hold: .log .index .timeindex .txnindex .snapshot .checkpoint."`
-	Version versionCmd `cmd:"" help:"Print the version of this binary and of the protocol it speaks."`
+	Serve     serveCmd     `cmd:"" help:"Run a Kafka broker on this machine until it is interrupted."`
+	Topics    topicsCmd    `cmd:"" aliases:"topic" help:"List, create, describe, alter and delete topics."`
+	Produce   produceCmd   `cmd:"" help:"Write lines or JSON to a topic."`
+	Consume   consumeCmd   `cmd:"" help:"Print the records of topics."`
+	Groups    groupsCmd    `cmd:"" aliases:"group" help:"List and describe consumer groups, their members and lag; reset their offsets; delete them."`
+	Txns      txnsCmd      `cmd:"" aliases:"txn,transactions" help:"List and describe transactions; find those that hang, and abort them."`
+	Producers producersCmd `cmd:"" aliases:"producer" help:"Show the producers that partitions know."`
+	DumpLog   dumpLogCmd   `cmd:"" name:"dump-log" help:"Print what a broker's files hold: .log .index .timeindex .txnindex .snapshot .checkpoint."`
+	Version   versionCmd   `cmd:"" help:"Print the version of this binary and of the protocol it speaks."`
 }
 
 // streams are where a command reads and writes: results go to out, everything else to err.

@@ -116,6 +116,8 @@ func TestWrongUsageEndsWithTwoAndSaysWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--tls", "no-such-folder"}, `no-such-folder`},
 		{[]string{"serve", "--config", "num.partition=3"}, `did you mean num.partitions?`},
 		{[]string{"serve", "--config", "num.partitions=many"}, `num.partitions`},
+		{[]string{"serve", "--feature", "transaction.version=many"}, `--feature`},
+		{[]string{"serve", "--feature", "transaction.versio=1"}, `transaction.versio`},
 		{[]string{"serve", "--log-level", "loud"}, `--log-level`},
 		{[]string{"dump-log"}, `<file> ...`},
 	} {
@@ -154,7 +156,7 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		require.Empty(t, errs, "%v", args)
 	}
 	_, out, _ := command(t, "--help")
-	for _, name := range []string{"serve", "topics", "produce", "consume", "groups", "dump-log", "version"} {
+	for _, name := range []string{"serve", "topics", "produce", "consume", "groups", "txns", "producers", "dump-log", "version"} {
 		require.Contains(t, out, name)
 	}
 }

@@ -27,6 +27,7 @@ type produceCmd struct {
 	Repartition   bool     `help:"Do not go by the partitions that records in JSON name."`
 	Acks          string   `enum:",all,-1,0,1" default:"" placeholder:"all|0|1" help:"Replicas that must have a record (default: acks of the properties, else all)."`
 	Compression   string   `short:"z" name:"compression" aliases:"codec" placeholder:"CODEC" help:"none, gzip, snappy, lz4 or zstd."`
+	TxnID         string   `name:"txn-id" placeholder:"ID" help:"Write everything in one transaction of this transactional id, committed when all is written and aborted when something fails."`
 	Input         string   `default:"lines" enum:"lines,jsonl" help:"What a line is: lines (its bytes are the value) or jsonl (a record as consume -o jsonl prints it)."`
 	MaxFailedShow int      `name:"max-errors" default:"5" help:"How many failed records to describe on stderr."`
 }
@@ -46,17 +47,19 @@ func (c *produceCmd) Run(ctx context.Context, io streams) error {
 		if err := s.topicErrors(ctx, topics); err != nil {
 			return err
 		}
-		p, err := producer.NewFromConfig(s.cl, s.producer)
+		to, err := c.sink(ctx, s)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return err
 		}
 		t := &tally{topic: c.Topic, show: c.MaxFailedShow}
 		failed := c.feed(ctx, io, func(rec producer.Record, at string) error {
 			rec.Topic, rec.Headers = c.Topic, append(rec.Headers, headers...)
-			return p.Submit(ctx, rec, func(a producer.Ack, err error) { t.verdict(a, err, at) })
+			return to.submit(ctx, rec, func(a producer.Ack, err error) { t.verdict(a, err, at) })
 		})
-		// Close gives every record its verdict, also after an interruption: what is in the buffer was taken over.
-		closed := p.Close(context.WithoutCancel(ctx))
+		closed := to.end(context.WithoutCancel(ctx), failed != nil)
+		if closed != nil && to.atomic {
+			t.parts = nil // what was acknowledged is not there, or nobody knows
+		}
 		if err := t.table().print(io.out, c.Output); failed == nil && closed == nil {
 			closed = err
 		}
@@ -66,7 +69,7 @@ func (c *produceCmd) Run(ctx context.Context, io streams) error {
 
 // closedError leaves out what the tally says in other words.
 func closedError(err error, t *tally) error {
-	if t.failed > 0 {
+	if t.failed > 0 && !errors.Is(err, errAborted) {
 		return nil
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 )
 
 // serveCmd runs one broker with controller on 127.0.0.1.
@@ -22,6 +23,7 @@ type serveCmd struct {
 	Data     string            `placeholder:"DIR" help:"Folder that keeps the data, in Apache Kafka's own format; without it everything is held in memory and gone at the end."`
 	Topic    []string          `placeholder:"NAME:PARTITIONS" help:"Create this topic if it does not exist (may be repeated)."`
 	Config   map[string]string `placeholder:"KEY=VALUE" help:"Broker configuration by Kafka's names, as in server.properties (may be repeated)." mapsep:"none"`
+	Feature  map[string]int16  `placeholder:"NAME=LEVEL" help:"Level of a feature in a new cluster, as of 'kafka-storage format --feature', such as transaction.version=1 (may be repeated)." mapsep:"none"`
 	Sasl     []string          `placeholder:"USER:PASSWORD" help:"Ask clients to log in with SASL/PLAIN as one of these users (may be repeated)."`
 	TLS      string            `name:"tls" placeholder:"DIR" help:"Speak TLS with DIR/tls.crt and DIR/tls.key (PEM)."`
 	LogLevel string            `default:"warn" enum:"debug,info,warn,error" help:"What to tell on stderr: debug, info, warn or error."`
@@ -81,6 +83,12 @@ func (c *serveCmd) options(io streams) ([]fakebroker.Option, error) {
 	}
 	for k, v := range c.Config {
 		opts = append(opts, fakebroker.Config(k, v))
+	}
+	if _, err := image.ChosenLevels(c.Feature); err != nil {
+		return nil, fmt.Errorf("--feature: %w", err)
+	}
+	for name, level := range c.Feature {
+		opts = append(opts, fakebroker.Feature(name, level))
 	}
 	for _, t := range c.Topic {
 		name, partitions, err := parseTopic(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
@@ -95,30 +96,9 @@ func (l *lines) Unwrap() []error { return l.errs }
 func nearest(name string, names []string) string {
 	best, distance := "", len(name)/3+2
 	for _, n := range names {
-		if d := changes(strings.ToLower(name), strings.ToLower(n)); d < distance {
+		if d := config.Distance(strings.ToLower(name), strings.ToLower(n), distance); d < distance {
 			best, distance = n, d
 		}
 	}
 	return best
-}
-
-// changes is Levenshtein's distance.
-func changes(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

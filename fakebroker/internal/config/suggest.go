@@ -14,7 +14,7 @@ func (d *Definition) Suggest(name string) string {
 		if k.Internal {
 			continue
 		}
-		cost := distance(name, k.Name, bestCost)
+		cost := Distance(name, k.Name, bestCost)
 		if strings.HasPrefix(k.Name, name+".") || strings.HasSuffix(k.Name, "."+name) {
 			cost = 1
 		}
@@ -25,8 +25,9 @@ func (d *Definition) Suggest(name string) string {
 	return best
 }
 
-// distance is Levenshtein's, cut off at limit.
-func distance(a, b string, limit int) int {
+// Distance is Levenshtein's: how many bytes must be inserted, deleted or replaced to make one word of the other, cut off at
+// limit.
+func Distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d >= limit || -d >= limit {
 		return limit
 	}
