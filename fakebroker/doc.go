@@ -21,6 +21,7 @@
 //	topics.go    topics made at the start and afterwards
 //	await.go     waits for what clients do, without polling
 //	group.go  transactions.go   groups and transactions, as their coordinators see them
+//	hanging.go   transactions that nobody is going to end
 //	inspect.go   what is in the logs, what was asked, where the time went
 //	leak.go      CheckLeaks: who forgot to close what
 //	fault/       rules for requests that go wrong: Cluster.Inject

@@ -45,5 +45,7 @@
 //   - coordinators.go groups.go              the group coordinators' log, who leads what, and what tests ask of groups
 //   - transactions.go producer_ids.go        the transaction coordinators' log, who leads what, what tests ask of them
 //   - transaction_markers.go                 from decided to complete: the end markers
-//   - inject.go await.go metrics.go          faults, waits and counts, for the public face
+//   - transactional.go                       transactional batches: who is asked before they are appended
+//   - write_txn_markers.go txn_offset_commit.go   how a partition's part of a transaction ends; offsets in one
+//   - hanging.go inject.go await.go metrics.go   faults, waits and counts, for the public face
 package server
