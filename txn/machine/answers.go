@@ -98,8 +98,11 @@ func (m *Machine) initAnswered(now time.Time, e *Answered, resp *message.InitPro
 	m.txn.reset()
 	m.producerID, m.epoch = resp.ProducerId, resp.ProducerEpoch
 	m.bumps = e.Version >= epochInitProducerID
-	m.needEpoch, m.served = false, false
-	m.state = Ready
+	m.served = false
+	if m.needEpoch = m.strayInit; !m.needEpoch {
+		m.state = Ready
+	}
+	m.strayInit = false
 }
 
 // addPartitionsAnswered: versions before 4 add all partitions or none.
@@ -181,7 +184,8 @@ func (m *Machine) endAnswered(now time.Time, e *Answered, resp *message.EndTxnRe
 		}
 	case !commit && code == errcode.InvalidTxnState && !m.tx.sure:
 		m.txn.reset()
-		m.finish(Aborted) // the request that would have begun it never got there
+		m.needEpoch = m.needEpoch || m.bumps // the request that would have begun it did not get there; it may yet
+		m.finish(Aborted)
 	case !commit && v == bump && m.bumps:
 		m.txn.reset()
 		m.needEpoch = true
@@ -215,6 +219,8 @@ func (m *Machine) failed(now time.Time, e *Failed) {
 	if e.Written {
 		m.stray(r.api != initProducerID)
 		switch r.api {
+		case initProducerID:
+			m.strayInit = r.MinVersion > 0
 		case endTxn:
 			m.tx.doubt = m.tx.doubt || r.Commit()
 		case addPartitions, addOffsets:

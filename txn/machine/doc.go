@@ -30,5 +30,7 @@
 // transaction that it belongs to has long ended. Where every end of a transaction brings a new epoch (KIP-890,
 // transaction.version 2) the broker refuses it. Where not, the machine takes a new epoch itself before the next
 // transaction (InitProducerId with the present epoch, KIP-360, brokers from 2.5 on): that a late EndTxn or
-// AddPartitionsToTxn must not touch the next transaction is more than Kafka's own producer takes care of.
+// AddPartitionsToTxn must not touch the next transaction is more than Kafka's own producer takes care of. A request for
+// another epoch that may come late is followed by one more, which makes the late one too old to be obeyed. Only the very
+// first InitProducerId of a session cannot be guarded: one that comes late fences the session, which is safe.
 package machine

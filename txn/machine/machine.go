@@ -31,6 +31,7 @@ type Machine struct {
 	implicit   bool // transaction.version 2
 	bumps      bool // the coordinator takes InitProducerId with the present epoch (version 3, brokers from 2.5 on)
 	needEpoch  bool // the next transaction needs another epoch
+	strayInit  bool // a request for another epoch may come late
 	served     bool // a transaction has been open since the epoch was given
 
 	tx     transaction

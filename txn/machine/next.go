@@ -53,7 +53,7 @@ func (m *Machine) nextForTxn(now time.Time) *Request {
 // issued notes what a request may do from now on.
 func (m *Machine) issued(now time.Time, r *Request) {
 	if r.api == commitOffsets && m.implicit {
-		m.reached(now, true)
+		m.reached(now, false)
 	}
 }
 

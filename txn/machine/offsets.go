@@ -158,6 +158,7 @@ func (m *Machine) offsetsAnswered(now time.Time, e *Answered, resp *message.TxnO
 	switch worst {
 	case fine:
 		m.group.reset()
+		m.reached(now, true)
 		m.endJob(job, nil)
 	case stale:
 		m.group.reset()
