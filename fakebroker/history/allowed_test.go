@@ -193,6 +193,11 @@ func TestWhatKafkaAllowsPasses(t *testing.T) {
 			r: crashed
 			q: assigned g 0@0
 			q: revoked g 0`},
+		{name: "a member died with its partition, and its ghost gives it up", text: `
+			r: assigned g 0@0
+			r: crashed
+			q: assigned g 0@0
+			r: revoked g 0`},
 		{name: "a chain of transactions is no circle", text: `
 			u: begin T1
 			u: send T1 a = 0@0

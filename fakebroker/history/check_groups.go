@@ -143,8 +143,21 @@ type claim struct {
 func (f *facts) checkOwners() {
 	claims := map[groupPartition][]claim{}
 	var order []groupPartition
+	end := func(list []claim, o *Op) {
+		for j := len(list) - 1; j >= 0; j-- {
+			if list[j].process == o.Process && list[j].to == nil {
+				list[j].to = o
+				return
+			}
+		}
+	}
 	for i := range f.ops {
 		o := &f.ops[i]
+		if o.Kind == Crashed { // what the dead still say does not count
+			for _, list := range claims {
+				end(list, o)
+			}
+		}
 		for _, p := range o.Offsets {
 			g := groupPartition{o.Group, p.TopicPartition}
 			switch o.Kind {
@@ -154,13 +167,7 @@ func (f *facts) checkOwners() {
 				}
 				claims[g] = append(claims[g], claim{o.Process, o, nil})
 			case Revoked, Lost:
-				list := claims[g]
-				for j := len(list) - 1; j >= 0; j-- {
-					if list[j].process == o.Process && list[j].to == nil {
-						list[j].to = o
-						break
-					}
-				}
+				end(claims[g], o)
 			}
 		}
 	}
