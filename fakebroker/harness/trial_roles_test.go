@@ -1,0 +1,200 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer"
+	"github.com/ottla-kafka/ottla/fakebroker/harness"
+	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn"
+)
+
+// eager are options of producers that send at once, several batches behind each other.
+var eager = []producer.Option{producer.Linger(0), producer.DeliveryTimeout(40 * time.Second), producer.RequestTimeout(5 * time.Second), producer.RetryBackoff(20*time.Millisecond, 200*time.Millisecond)}
+
+// session makes a transactional session of a process.
+func (l *life) session(cl *client.Client, id string) (*txn.Session, func(), error) {
+	s, err := txn.New(l.ctx, cl, id, txn.TransactionTimeout(trialTimeout), txn.Producer(eager...))
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() { l.closes(s.Close) }, nil
+}
+
+// input is the i-th record of in. Its key says the partition, and where its result will go.
+func input(i int) producer.Record {
+	k := i % 7
+	r := producer.Record{Topic: "in", Key: fmt.Appendf(nil, "key-%d", k), Value: fmt.Appendf(nil, "v%03d", i)}
+	return r.To(int32(k % 2))
+}
+
+// result is what a worker makes of a record.
+func result(r consumer.Record) producer.Record {
+	k := int32(r.Key[len(r.Key)-1] - '0')
+	out := producer.Record{Topic: "out", Key: r.Key, Value: append([]byte("done "), r.Value...)}
+	return out.To(k / 2 % 2)
+}
+
+// shop writes in. It is never killed: nobody could say where its successor has to go on.
+func (tr *trial) shop() func(*life) error {
+	next := 0
+	if tr.random("shop style").IntN(2) == 0 {
+		return func(l *life) error { return l.plainShop(&next) }
+	}
+	return func(l *life) error { return l.transactionalShop(&next) }
+}
+
+// plainShop writes idempotently, in bursts.
+func (l *life) plainShop(next *int) error {
+	r, rec := l.tr.random(l.id), harness.Record(l.tr.log, l.id)
+	cl, done, err := l.client()
+	if err != nil {
+		return err
+	}
+	defer done()
+	p, err := producer.New(cl, eager...)
+	if err != nil {
+		return err
+	}
+	defer l.closes(p.Close)
+	for *next < trialRecords {
+		for range min(1+r.IntN(6), trialRecords-*next) {
+			out := input(*next)
+			*next++
+			err := rec.Submit(l.ctx, p, out, func(_ producer.Ack, err error) {
+				if err != nil {
+					l.tr.find("send failed: %s: %v", out.Value, err)
+				}
+			})
+			if err != nil {
+				l.tr.find("send failed: %s: %v", out.Value, err)
+			}
+		}
+		l.sleep(time.Duration(r.IntN(1200)) * time.Millisecond)
+	}
+	return p.Flush(l.ctx)
+}
+
+// transactionalShop writes in transactions, and aborts some; what it aborted it writes again.
+func (l *life) transactionalShop(next *int) error {
+	return l.transactions("shop", func(r *rand.Rand, tx *harness.Tx) (commit bool, size int) {
+		size = min(1+r.IntN(6), trialRecords-*next)
+		commit = r.IntN(4) > 0
+		for i := range size {
+			out := input(*next + i)
+			if !commit { // so that nobody takes it for what is written later
+				out.Value = fmt.Appendf(out.Value, " aborted by %s at %s", l.id, time.Now().Format("04:05.000"))
+			}
+			_ = tx.Submit(l.ctx, out, nil)
+		}
+		return commit, size
+	}, func(size int) (over bool) {
+		*next += size
+		return *next >= trialRecords
+	})
+}
+
+// ledger writes transactions to a topic of its own.
+func (tr *trial) ledger() func(*life) error {
+	left, n := trialLedger, 0
+	return func(l *life) error {
+		return l.transactions("ledger", func(r *rand.Rand, tx *harness.Tx) (bool, int) {
+			for i := range 1 + r.IntN(7) {
+				n++
+				out := producer.Record{Topic: "ledger", Value: fmt.Appendf(nil, "entry %d %s", n, strings.Repeat("x", r.IntN(60)))}
+				_ = tx.Submit(l.ctx, out.To(int32(i%2)), nil)
+				if r.IntN(3) == 0 {
+					l.sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+				}
+			}
+			return r.IntN(3) > 0, 1
+		}, func(size int) bool {
+			left -= size
+			return left <= 0
+		})
+	}
+}
+
+// transactions makes transactions until over says so. fill says whether to commit, committed is told what was.
+func (l *life) transactions(id string, fill func(*rand.Rand, *harness.Tx) (commit bool, size int), committed func(size int) (over bool)) error {
+	r, rec := l.tr.random(l.id), harness.Record(l.tr.log, l.id)
+	cl, done, err := l.client()
+	if err != nil {
+		return err
+	}
+	defer done()
+	s, done, err := l.session(cl, id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		tx, err := rec.Begin(l.ctx, s)
+		if err != nil {
+			if txn.Class(err) == txn.Fenced || l.ctx.Err() != nil {
+				return err
+			}
+			l.sleep(50 * time.Millisecond)
+			continue
+		}
+		commit, size := fill(r, tx)
+		if r.IntN(20) == 0 {
+			l.sleep(trialTimeout + 2*time.Second) // the coordinator loses its patience
+		}
+		if !commit {
+			err = tx.Abort(l.ctx)
+		} else {
+			err = l.commit(tx)
+			if err == nil && committed(size) {
+				return nil
+			}
+		}
+		if txn.Class(err) == txn.Fenced || l.ctx.Err() != nil {
+			return errors.Join(err, context.Cause(l.ctx))
+		}
+		l.sleep(time.Duration(r.IntN(500)) * time.Millisecond)
+	}
+}
+
+// commit commits, and asks until the outcome is known; what cannot be committed is aborted.
+func (l *life) commit(tx *harness.Tx) error {
+	for {
+		err := tx.Commit(l.ctx)
+		switch {
+		case err == nil || l.ctx.Err() != nil || txn.Class(err) == txn.Fenced:
+			return err
+		case txn.Class(err) == txn.Abortable:
+			return errors.Join(err, tx.Abort(l.ctx))
+		}
+		l.sleep(50 * time.Millisecond)
+	}
+}
+
+// reader reads all topics as read_committed from the beginning, in small fetches, after a while.
+func (tr *trial) reader(wait time.Duration) func(*life) error {
+	return func(l *life) error {
+		l.sleep(wait)
+		rec := harness.Record(tr.log, l.id)
+		cl, done, err := l.client()
+		if err != nil {
+			return err
+		}
+		defer done()
+		c, err := consumer.New(cl, append(rec.Consumer("", consumer.ReadCommitted), consumer.StartAt(consumer.Earliest), consumer.MaxBytes(1200, 500),
+			consumer.Assign("in", 0, 1), consumer.Assign("out", 0, 1), consumer.Assign("ledger", 0, 1))...)
+		if err != nil {
+			return err
+		}
+		defer l.closes(c.Close)
+		for l.ctx.Err() == nil {
+			_, _ = c.Poll(l.ctx, 3)
+		}
+		return context.Cause(l.ctx)
+	}
+}
