@@ -77,8 +77,12 @@ func (r *Runtime) loaded(s *shard, err error) {
 		return // dropped meanwhile
 	}
 	if err != nil {
-		if !errors.Is(err, errStopped) {
-			r.o.Logger.Error("coordinator was not loaded; its groups are unavailable", "topic", r.o.Log, "partition", s.partition, "err", err)
+		switch {
+		case errors.Is(err, errStopped):
+		case errors.Is(err, errcode.NotLeaderOrFollower): // the next election is waiting already
+			r.o.Logger.Debug("coordinator was not loaded", "topic", r.o.Log, "partition", s.partition, "epoch", s.epoch, "err", err)
+		default:
+			r.o.Logger.Error("coordinator was not loaded; what it coordinates is unavailable", "topic", r.o.Log, "partition", s.partition, "epoch", s.epoch, "err", err)
 		}
 		delete(r.shards, s.partition)
 		return

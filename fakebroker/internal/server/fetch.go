@@ -95,7 +95,7 @@ type fetchPartition struct {
 	fetchParams
 
 	p        *partition // nil when it is unknown
-	appended int64      // p.appended before the read
+	appended int64      // what readable said before the read
 	silent   bool       // nothing new: the answer leaves it out
 	result   fetchResult
 }
@@ -188,7 +188,7 @@ func (f *fetch) readPartition(fp *fetchPartition, left int, oversize bool) {
 func (f *fetch) readLog(fp *fetchPartition, left int, oversize bool) errcode.Code {
 	log := fp.p.log
 	res := fetchResult{diverging: storage.EpochEnd{Epoch: -1, EndOffset: -1}, leader: -1, epoch: -1}
-	fp.appended = fp.p.appended.Load()
+	fp.appended = f.readable(fp.p)
 	if fp.fetchedEpoch >= 0 {
 		end, code := divergence(log, fp)
 		if code != errcode.None {
@@ -281,9 +281,18 @@ func (f *fetch) arrived() bool {
 		if !p.isLeader(f.broker.opts.NodeID) || p.checkEpoch(fp.currentEpoch) != errcode.None {
 			return true
 		}
-		total += min(fp.result.size+int(p.appended.Load()-fp.appended), int(fp.maxBytes))
+		total += min(fp.result.size+int(f.readable(p)-fp.appended), int(fp.maxBytes))
 	}
 	return total > 0 && total >= f.minBytes
+}
+
+// readable counts the bytes that this reader may see. What is in an open transaction does not end the wait of a reader of
+// committed records, its marker does.
+func (f *fetch) readable(p *partition) int64 {
+	if f.bound == storage.BoundStable {
+		return p.log.StableBytes()
+	}
+	return p.appended.Load()
 }
 
 func (f *fetch) keys() []*partition {

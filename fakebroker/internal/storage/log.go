@@ -115,6 +115,14 @@ func (l *Log) HighWatermark() int64 { _, _, hw, _ := l.Offsets(); return hw }
 // data gets what is below it.
 func (l *Log) LastStableOffset() int64 { _, stable, _, _ := l.Offsets(); return stable }
 
+// StableBytes counts the bytes that were appended since the log was opened and
+// that readers of committed data may see: a delayed fetch waits for it to grow.
+func (l *Log) StableBytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.producers.stableBytes()
+}
+
 // Offsets returns the four offsets of one moment.
 func (l *Log) Offsets() (logStart, lastStable, highWatermark, logEnd int64) {
 	l.mu.Lock()

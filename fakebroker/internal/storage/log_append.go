@@ -266,12 +266,11 @@ func (l *Log) taken(v *validated, markers []record.EndTxn, active *segment, size
 		if h.Control() && h.HasProducer() {
 			l.endTransaction(active, h, markers[0])
 			markers = markers[1:]
-			continue
-		}
-		if !h.Control() {
+		} else if !h.Control() {
 			l.producers.update(h)
 		}
 		l.producers.mapEnd = h.NextOffset()
+		l.producers.written += int64(h.Size())
 	}
 	l.end = v.headers[len(v.headers)-1].NextOffset()
 	active.size.Store(size)

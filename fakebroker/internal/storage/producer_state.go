@@ -30,15 +30,17 @@ type producerState struct {
 	verifying map[int64]*verification // by producer id; not in snapshots
 	guards    uint64                  // the last guard that was given out; never goes back
 
+	written  int64 // bytes of all batches since the log was opened, see stableBytes
 	mapEnd   int64 // all batches below have been taken
 	lastSnap int64 // offset of the newest snapshot
 }
 
 // txnSpan is a transaction in this partition; last is its marker's offset,
-// noOffset while it is open.
+// noOffset while it is open. before is what was written when it began.
 type txnSpan struct {
 	producer    int64
 	first, last int64
+	before      int64
 }
 
 // completedTxn is the result of an end marker.
@@ -135,7 +137,7 @@ func (s *producerState) update(h *record.BatchHeader) {
 		s.verified(h)
 		if h.Transactional() && e.txnFirst == noOffset {
 			e.txnFirst = h.BaseOffset
-			s.open = insertSpan(s.open, txnSpan{producer: h.ProducerID, first: h.BaseOffset, last: noOffset})
+			s.open = insertSpan(s.open, txnSpan{producer: h.ProducerID, first: h.BaseOffset, last: noOffset, before: s.written})
 		}
 	}
 	s.mapEnd = h.NextOffset()
@@ -153,9 +155,11 @@ func (s *producerState) updateMarker(h *record.BatchHeader, m record.EndTxn, tim
 	if e.txnFirst == noOffset {
 		return completedTxn{}, false
 	}
-	span := txnSpan{producer: h.ProducerID, first: e.txnFirst, last: h.BaseOffset}
 	e.txnFirst = noOffset
-	s.open = slices.DeleteFunc(s.open, func(t txnSpan) bool { return t.producer == h.ProducerID })
+	i := slices.IndexFunc(s.open, func(t txnSpan) bool { return t.producer == h.ProducerID })
+	span := s.open[i]
+	span.last = h.BaseOffset
+	s.open = slices.Delete(s.open, i, i+1)
 	s.ended = insertSpan(s.ended, span)
 	return completedTxn{txnSpan: span, aborted: !m.Commit}, true
 }
@@ -185,6 +189,18 @@ func (s *producerState) firstUnstable() int64 {
 		first = s.ended[0].first
 	}
 	return first
+}
+
+// stableBytes counts what readers of committed data may see of what was written
+// since the log was opened. Only differences mean something.
+func (s *producerState) stableBytes() int64 {
+	switch {
+	case len(s.ended) > 0 && (len(s.open) == 0 || s.ended[0].first < s.open[0].first):
+		return s.ended[0].before
+	case len(s.open) > 0:
+		return s.open[0].before
+	}
+	return s.written
 }
 
 // highWatermark forgets ended transactions whose marker is below it.
@@ -260,7 +276,7 @@ func (s *producerState) restore(entries []ProducerSnapshotEntry, offset, now, ex
 
 // reset forgets everything; the next batch to take is at offset.
 func (s *producerState) reset(offset int64) {
-	*s = producerState{partition: s.partition, bugs: s.bugs, mapEnd: offset, lastSnap: s.lastSnap, guards: s.guards}
+	*s = producerState{partition: s.partition, bugs: s.bugs, written: s.written, mapEnd: offset, lastSnap: s.lastSnap, guards: s.guards}
 }
 
 // producers lists the state for DescribeProducers, by producer id.
