@@ -1,6 +1,7 @@
 // Package examples holds runnable programs, one folder each, and the tests that keep them and the README true.
 //
 //	quickstart  files through Kafka and back, compared: the first thing to run
+//	eos         a pipeline that is exactly once while workers are killed and the broker crashes
 //	produce     the README's producer
 //	consume     the README's consumer
 //	group       the README's member of a consumer group

@@ -43,7 +43,7 @@ func (d ottla) Pipeline(o Opts, every time.Duration, target int64, st *PipeStats
 	}
 	ctx, stop := context.WithDeadline(context.Background(), st.Deadline)
 	defer stop()
-	s, err := txn.New(ctx, cl, "tx-"+o.Group, txn.Producer(producer.Linger(o.Linger), producer.Compression(codec)))
+	s, err := txn.New(ctx, cl, "tx-"+o.Group, txn.Producer(producer.Linger(o.Linger), producer.Compression(codec), producer.BatchSize(500_000)))
 	if err != nil {
 		return err
 	}

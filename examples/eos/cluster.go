@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/fakebroker"
+)
+
+const (
+	stages     = 3
+	partitions = 4
+)
+
+// cluster is the brokers, and the topics of this run: the input, and the output of each stage.
+type cluster struct {
+	seeds  []string
+	broker *fakebroker.Cluster // nil on a real cluster
+	cl     *client.Client
+	run    string
+	topics [stages + 1]string
+}
+
+// start finds or starts brokers and makes the topics.
+func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
+	k = &cluster{run: fmt.Sprintf("eos-%d", time.Now().UnixNano())}
+	if bootstrap != "" {
+		k.seeds = strings.Split(bootstrap, ",")
+	} else {
+		k.broker, err = fakebroker.New(fakebroker.Listen("127.0.0.1:0"), fakebroker.Config("group.initial.rebalance.delay.ms", "0"))
+		if err != nil {
+			return nil, err
+		}
+		k.seeds = k.broker.Addrs()
+	}
+	if k.cl, err = client.New(client.Seeds(k.seeds...), client.ClientID("eos"), client.APITimeout(5*time.Second)); err != nil {
+		k.close()
+		return nil, err
+	}
+	adm := admin.New(k.cl)
+	for i := range k.topics {
+		k.topics[i] = fmt.Sprintf("%s-%d", k.run, i)
+		if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: k.topics[i], Partitions: partitions}); err != nil {
+			k.close()
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// crash ends the broker as kill -9 does and starts it on what it had written.
+func (k *cluster) crash(ctx context.Context) (string, error) {
+	begin := time.Now()
+	if err := k.broker.Crash(ctx); err != nil {
+		return "", err
+	}
+	err := k.broker.Restart(ctx)
+	return fmt.Sprintf("crashed the broker, back after %d ms", time.Since(begin).Milliseconds()), err
+}
+
+// group is the consumer group of a stage.
+func (k *cluster) group(stage int) string { return fmt.Sprintf("%s-stage-%d", k.run, stage) }
+
+// close removes what this run has made.
+func (k *cluster) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if k.cl != nil {
+		if k.broker == nil {
+			adm := admin.New(k.cl)
+			adm.DeleteTopics(ctx, k.topics[:]...) // as far as it goes
+			for stage := 1; stage <= stages; stage++ {
+				adm.DeleteGroups(ctx, k.group(stage))
+			}
+		}
+		k.cl.Close(ctx)
+	}
+	if k.broker != nil {
+		k.broker.Close(ctx)
+	}
+}
