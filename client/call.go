@@ -21,8 +21,11 @@ const (
 	Fetch
 	// Group carries what a member says to its group coordinator.
 	Group
+	// Transactions carries what transactional producers say to coordinators, of their groups too: a commit does not wait
+	// behind a group's rebalance.
+	Transactions
 
-	purposes = 4
+	purposes = 5
 )
 
 // String is the purpose's name in lower case, with a number behind it for a Lane.
@@ -37,7 +40,7 @@ func (p Purpose) String() string {
 	return purposeNames[base]
 }
 
-var purposeNames = [purposes]string{"metadata", "produce", "fetch", "group"}
+var purposeNames = [purposes]string{"metadata", "produce", "fetch", "group", "transactions"}
 
 // Call is one attempt at one request, for Client.Issue. The caller fills the exported fields, hands it over and
 // must not touch it again before Done has run; then he may fill it anew and use it again, which is how a

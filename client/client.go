@@ -45,6 +45,8 @@ type Client struct {
 	meta   metadata
 	coords coordinators
 
+	features atomic.Pointer[machine.Features] // nil until a broker has told of any
+
 	linksMu sync.RWMutex
 	links   map[linkKey]*link
 	lanes   atomic.Uint32 // made so far

@@ -217,6 +217,7 @@ func (c *conn) bringUp(ctx context.Context, broker int32) (stage string, err err
 		}
 	}
 	c.versions, c.nextCorr = h.Versions(), h.NextCorrelation()
+	cl.learnFeatures(h.Features())
 	if life := h.SessionLifetime(); life > 0 {
 		c.expires = time.Now().Add(cl.shortened(life))
 	}

@@ -39,6 +39,7 @@
 //	dial.go hint.go                            TCP, TLS, versions, login; what failures mean
 //	metadata*.go await.go                      the goroutine that keeps the Topology, and waiting for it
 //	request.go target.go coordinator.go        routing and retries
+//	feature.go                                 levels of the cluster's features
 //	topic_partition.go errors.go               what all roles share
 //	metrics.go observer.go health.go budget.go what can be watched and bounded
 //

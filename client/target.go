@@ -66,9 +66,14 @@ func LeaderOf(topic string, partition int32) Target {
 	return Target{kind: toLeader, purpose: Fetch, topic: topic, partition: partition}
 }
 
-// Coordinator is the coordinator of a group, transactional id or share group. It uses the Group connection.
+// Coordinator is the coordinator of a group, transactional id or share group. It uses the Group connection, for
+// transactional ids the Transactions one.
 func Coordinator(kind CoordinatorKind, key string) Target {
-	return Target{kind: toCoordinator, purpose: Group, coord: kind, key: key}
+	purpose := Group
+	if kind == TransactionCoordinator {
+		purpose = Transactions
+	}
+	return Target{kind: toCoordinator, purpose: purpose, coord: kind, key: key}
 }
 
 // Via is the same target over the connection of another purpose.

@@ -12,6 +12,7 @@
 //
 //	backoff.go     exponential back-off with jitter, and the seeded random it draws from
 //	inflight.go    the in-flight queue of one connection: order, correlation ids, deadlines, idle
+//	features.go    the cluster's features, as a broker tells them (KIP-584)
 //	handshake.go   ApiVersions negotiation with its fallback, then SASL, step by step
 //	frame.go       the four bytes in front of a frame, and what they mean when they are not Kafka's
 //	topology.go    the immutable picture of a cluster, and how answers are merged into it

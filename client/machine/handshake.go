@@ -50,6 +50,7 @@ type Handshake struct {
 	retried  bool
 	corr     int32
 	versions *Versions
+	features *Features
 	last     bool // the token under way is the client's last
 	throttle time.Duration
 	lifetime time.Duration
@@ -80,6 +81,9 @@ func (h *Handshake) Start() HandshakeEffects {
 
 // Versions are the broker's; nil before they are known.
 func (h *Handshake) Versions() *Versions { return h.versions }
+
+// Features are those of the cluster, as the broker knows them; nil before they are known.
+func (h *Handshake) Features() *Features { return h.features }
 
 // NextCorrelation is the first correlation id the handshake has not used.
 func (h *Handshake) NextCorrelation() int32 { return h.corr }
@@ -159,7 +163,7 @@ func (h *Handshake) versionsAnswered(body []byte) HandshakeEffects {
 	if code := errcode.Code(resp.ErrorCode); code != errcode.None {
 		return h.fail("ApiVersions: %w", code)
 	}
-	h.versions = NewVersions(resp.ApiKeys)
+	h.versions, h.features = NewVersions(resp.ApiKeys), NewFeatures(&resp)
 	h.throttle = time.Duration(resp.ThrottleTimeMs) * time.Millisecond
 	if h.hello.Mechanism == "" {
 		h.state = up

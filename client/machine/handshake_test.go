@@ -60,10 +60,16 @@ func TestHandshakeWithoutLoginIsOneRequest(t *testing.T) {
 		require.Equal(t, "cluster", *v.ClusterId)
 		require.EqualValues(t, 4, v.NodeId)
 	}
-	e := h.Received(answer(t, head, head.Version, versions(head.Version)))
+	require.Nil(t, h.Features())
+	resp := versions(head.Version)
+	resp.FinalizedFeaturesEpoch, resp.FinalizedFeatures = 7, []message.FinalizedFeatureKey{{Name: "transaction.version", MaxVersionLevel: 2, MinVersionLevel: 0}}
+	e := h.Received(answer(t, head, head.Version, resp))
 	require.NoError(t, e.Err)
 	require.True(t, e.Up)
 	require.EqualValues(t, 1, h.NextCorrelation())
+	require.EqualValues(t, 7, h.Features().Epoch)
+	require.EqualValues(t, 2, h.Features().Level("transaction.version"))
+	require.Zero(t, h.Features().Level("share.version"))
 }
 
 func TestHandshakeFallsBackToAVersionTheBrokerNames(t *testing.T) {
