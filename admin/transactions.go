@@ -170,7 +170,7 @@ func (a *Admin) DescribeTransactions(ctx context.Context, ids ...string) ([]Tran
 func describedTransaction(t message.DescribeTransactionsResponseTransactionState) Transaction {
 	row := Transaction{State: TransactionState(t.TransactionState), ProducerID: t.ProducerId, ProducerEpoch: t.ProducerEpoch,
 		Timeout: time.Duration(t.TransactionTimeoutMs) * time.Millisecond}
-	if t.TransactionStartTimeMs >= 0 {
+	if t.TransactionStartTimeMs >= 0 && row.State.open() { // coordinators keep the time of the last one
 		row.Start = time.UnixMilli(t.TransactionStartTimeMs)
 	}
 	for _, topic := range t.Topics {
