@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -161,10 +158,9 @@ type tools struct {
 	out *bufio.Reader
 }
 
-func startTools(t testing.TB, classes string) *tools {
+func startTools(t testing.TB) *tools {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-cp", classes+":"+filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), "Tools")
+	cmd := peerCommand(t, "Tools")
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
@@ -196,14 +192,12 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "one.csv", "cg,0,1\ncg,1,2\ncg-two,0,3\n")
 	writeFile(t, dir, "two.csv", "cg-empty,cg,2,5\ncg-simple,cg,0,4\n")
-	compile := exec.Command("javac", "-cp", filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), "-d", dir, "peers/Tools.java")
-	require.Zero(t, run(t, compile, "").code)
 	then := time.Now().Add(-time.Hour).Truncate(time.Second)
 	addrs := []string{kafkaAddr, ottla.addr}
 	var runners []*tools
 	for _, addr := range addrs {
 		groupsForTools(t, addr, then)
-		runners = append(runners, startTools(t, dir))
+		runners = append(runners, startTools(t))
 	}
 	for _, s := range groupSteps {
 		t.Run(s.name, func(t *testing.T) {

@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		select {}
 	}
+	if spec, ok := os.LookupEnv(workerEnv); ok { // the child of goWorker
+		os.Exit(work(spec))
+	}
 	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
@@ -277,6 +280,32 @@ func javaCommand(ctx context.Context, class string, args ...string) *exec.Cmd {
 	}
 	jvm = append(jvm, "-cp", filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), class)
 	return exec.CommandContext(ctx, "java", append(jvm, args...)...)
+}
+
+// peerClasses is the folder with the classes of peers/*.java, which are compiled when they are needed first.
+var peerClasses = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(scratchDir, "classes")
+	sources, err := filepath.Glob("peers/*.java")
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"-cp", filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), "-d", dir}, sources...)
+	if out, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("javac: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// peerCommand runs a main class of peers/*.java.
+func peerCommand(t testing.TB, class string, args ...string) *exec.Cmd {
+	dir, err := peerClasses()
+	if err != nil {
+		t.Error(err)
+	}
+	cmd := javaCommand(context.Background(), class, args...)
+	at := slices.Index(cmd.Args, "-cp") + 1
+	cmd.Args[at] += string(os.PathListSeparator) + dir
+	return cmd
 }
 
 // sharedClasses is an archive of loaded classes, if this run could make one.

@@ -146,6 +146,7 @@ func (g *txnTalk) heard(label string, version int16, req message.Request, resp m
 	}
 	g.learn(resp)
 	g.order(resp)
+	sortHashed(resp)
 	orderTransactions(resp)
 	text, err := wirejson.Append(nil, resp, version)
 	require.NoError(g.t, err)
@@ -204,6 +205,7 @@ func orderTransactions(resp message.Response) {
 			}
 		}
 	case *message.WriteTxnMarkersResponse:
+		slices.SortFunc(r.Markers, func(x, y message.WritableTxnMarkerResult) int { return cmp.Compare(x.ProducerId, y.ProducerId) })
 		for _, m := range r.Markers {
 			slices.SortFunc(m.Topics, func(x, y message.WritableTxnMarkerTopicResult) int { return strings.Compare(x.Name, y.Name) })
 			for _, topic := range m.Topics {
@@ -227,10 +229,13 @@ func orderAdded(topics []message.AddPartitionsToTxnTopicResult) {
 }
 
 // unpack writes the batches of a fetch into the transcript, because producer ids and clocks are in their bytes.
+//
+// A difference: Apache Kafka's list of aborted transactions reaches to the next entry of the offset index, ottla's to the last
+// record that is returned. What begins behind that concerns no record of the answer and is left out here.
 func (g *txnTalk) unpack(r *message.FetchResponse) {
 	for _, topic := range r.Responses {
 		for i := range topic.Partitions {
-			p := &topic.Partitions[i]
+			p, next := &topic.Partitions[i], int64(0)
 			for rest := p.Records; len(rest) > 0; {
 				one, more, err := record.Next(rest)
 				if errors.Is(err, record.ErrPartial) {
@@ -239,8 +244,11 @@ func (g *txnTalk) unpack(r *message.FetchResponse) {
 				}
 				require.NoError(g.t, err)
 				g.transcript = append(g.transcript, fmt.Sprintf("in partition %d: %s", p.PartitionIndex, g.batchText(one)))
-				rest = more
+				h, err := record.ParseHeader(one)
+				require.NoError(g.t, err)
+				rest, next = more, h.NextOffset()
 			}
+			p.AbortedTransactions = slices.DeleteFunc(p.AbortedTransactions, func(a message.AbortedTransaction) bool { return a.FirstOffset >= next })
 			if p.Records != nil {
 				p.Records = []byte{}
 			}
@@ -273,7 +281,7 @@ func (g *txnTalk) topic(name string, partitions int32, configs ...string) {
 	g.create(name, partitions, configs...)
 	g.until(func() bool {
 		req := message.NewMetadataRequest()
-		req.Topics = []message.MetadataRequestTopic{{Name: &name}}
+		req.Topics, req.AllowAutoTopicCreation = []message.MetadataRequestTopic{{Name: &name}}, false
 		topic := g.quiet(12, req).(*message.MetadataResponse).Topics[0]
 		return topic.ErrorCode == 0 && len(topic.Partitions) == int(partitions)
 	})
