@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
@@ -179,7 +180,9 @@ func (l *Log) appendValid(v *validated, by appender, now time.Time) (AppendInfo,
 		Records:     v.records, Bytes: len(v.data), MaxTimestamp: v.maxTimestamp,
 	}
 	if duplicate != nil {
-		info.FirstOffset, info.LastOffset = duplicate.firstOffset(), duplicate.lastOff
+		if !l.bugs.Has(bug.DuplicateWrongOffset) {
+			info.FirstOffset, info.LastOffset = duplicate.firstOffset(), duplicate.lastOff
+		}
 		info.LogAppendTime, info.Duplicate = duplicate.timestamp, true
 		return info, nil
 	}
@@ -188,6 +191,9 @@ func (l *Log) appendValid(v *validated, by appender, now time.Time) (AppendInfo,
 		return AppendInfo{}, l.fail("roll", err)
 	}
 	active := l.active()
+	if len(markers) > 0 && l.bugs.Has(bug.MarkerAsData) {
+		makeData(v.data)
+	}
 	size, err := active.append(v.data, v.headers, cfg.IndexIntervalBytes)
 	if err != nil {
 		return AppendInfo{}, l.fail("append", err)

@@ -57,7 +57,7 @@ func (l *Log) readFailed(op string, err error) error {
 }
 
 func (l *Log) read(p *published, from int64, maxBytes int, bound Bound, minOne bool) (FetchData, error) {
-	limit := p.limit(bound)
+	limit := l.mistakenLimit(p, bound)
 	d := FetchData{NextOffset: from, LogStartOffset: p.start, HighWatermark: p.highWatermark,
 		LastStableOffset: p.lastStable(), LogEndOffset: p.end}
 	if p.ended != nil {
@@ -77,6 +77,7 @@ func (l *Log) read(p *published, from int64, maxBytes int, bound Bound, minOne b
 		}
 		if err == nil && bound == BoundStable && d.Records.Len > 0 {
 			d.Aborted, err = p.aborted(i, from, d.NextOffset)
+			d.Aborted = l.mistakenAborted(d.Aborted, from)
 		}
 		if err != nil {
 			d.Records.Release()

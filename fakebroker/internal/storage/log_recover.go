@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
@@ -179,6 +180,9 @@ func (l *Log) loadProducers(clean bool, now time.Time) error {
 	if err := l.reloadProducers(l.end, now); err != nil {
 		return err
 	}
+	if l.bugs.Has(bug.ProducersLostOnRestart) {
+		l.producers.reset(l.end)
+	}
 	return l.takeSnapshot()
 }
 
@@ -325,7 +329,7 @@ func (l *Log) replaySegment(s *segment, x *segmentIndex, pos int64) error {
 
 func (l *Log) replayMarker(x *segmentIndex, h *record.BatchHeader, m record.EndTxn) {
 	done, ok := l.producers.updateMarker(h, m, h.MaxTimestamp)
-	if !ok || !done.aborted {
+	if !ok || !done.aborted || l.bugs.Has(bug.AbortedIndexNotRebuilt) {
 		return
 	}
 	_, _, txns := x.view()

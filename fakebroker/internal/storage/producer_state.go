@@ -62,9 +62,15 @@ func (s *producerState) check(h *record.BatchHeader, origin Origin, with Verific
 	}
 	e := s.entries[h.ProducerID]
 	if e != nil && origin == FromClient {
-		if m, ok := e.duplicate(h); ok {
+		if m, ok := e.duplicate(h); ok && !s.forgetsDuplicate(e, m) {
+			if s.bugs.Has(bug.DuplicateAppended) {
+				return nil, nil
+			}
 			return &m, nil
 		}
+	}
+	if s.bugs.Has(bug.OldEpochAccepted) && e != nil && h.ProducerEpoch < e.epoch {
+		return nil, nil
 	}
 	if h.Transactional() {
 		if err := s.checkVerified(h, with); err != nil {
@@ -82,7 +88,7 @@ func (s *producerState) check(h *record.BatchHeader, origin Origin, with Verific
 	if err := e.checkEpoch(h, s.partition); err != nil {
 		return nil, err
 	}
-	if origin == FromClient {
+	if origin == FromClient && !s.bugs.Has(bug.SequenceUnchecked) {
 		if err := e.checkSequence(h, s.partition); err != nil {
 			return nil, err
 		}
@@ -147,7 +153,9 @@ func (s *producerState) update(h *record.BatchHeader) {
 // the producer had no transaction open here.
 func (s *producerState) updateMarker(h *record.BatchHeader, m record.EndTxn, timestamp int64) (done completedTxn, ok bool) {
 	e := s.entry(h.ProducerID)
-	e.setEpoch(h.ProducerEpoch)
+	if !s.bugs.Has(bug.MarkerEpochForgotten) {
+		e.setEpoch(h.ProducerEpoch)
+	}
 	e.coordinatorEpoch = m.CoordinatorEpoch
 	e.lastTimestamp = timestamp
 	s.mapEnd = h.NextOffset()
@@ -249,6 +257,11 @@ func (s *producerState) snapshot() []ProducerSnapshotEntry {
 		})
 	}
 	slices.SortFunc(out, func(a, b ProducerSnapshotEntry) int { return cmp.Compare(a.ProducerID, b.ProducerID) })
+	if s.bugs.Has(bug.SnapshotWithoutOpenTransaction) {
+		for i := range out {
+			out[i].CurrentTxnFirstOffset = noOffset
+		}
+	}
 	return out
 }
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/record"
 )
@@ -81,7 +82,7 @@ func (s *producerState) checkVerified(h *record.BatchHeader, with Verification) 
 			return err
 		}
 	}
-	if v := s.verifying[h.ProducerID]; with.Required && (v == nil || v.guard != with.Guard) {
+	if v := s.verifying[h.ProducerID]; with.Required && (v == nil || v.guard != with.Guard) && !s.bugs.Has(bug.VerificationUnguarded) {
 		return refuse(errcode.InvalidTxnState, "the batch of producer %d epoch %d for partition %s is not part of an open transaction",
 			h.ProducerID, h.ProducerEpoch, s.partition)
 	}
