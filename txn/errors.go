@@ -56,6 +56,9 @@ var (
 	ErrOpen = errors.New("a transaction is open already")
 	// ErrAborted is the cause of records and offsets that did not get out before their transaction was aborted.
 	ErrAborted = errors.New("transaction was aborted")
+	// ErrTimedOut is the cause when the coordinator aborted a transaction that was open for too long. With
+	// transaction.version 2 the session lives on (class Abortable), before it does not (class Fenced).
+	ErrTimedOut = machine.ErrTimedOut
 	// ErrClosed is the cause when the session is closed.
 	ErrClosed = errors.New("transactional session is closed")
 )
@@ -142,8 +145,13 @@ func (e *FencedError) Error() string {
 	return s + ": " + e.Code.Error()
 }
 
-// Unwrap is the broker's code.
-func (e *FencedError) Unwrap() error { return e.Code }
+// Unwrap is the broker's code, and ErrTimedOut where that was why.
+func (e *FencedError) Unwrap() []error {
+	if e.By == Timeout {
+		return []error{e.Code, ErrTimedOut}
+	}
+	return []error{e.Code}
+}
 
 // fail makes an error.
 func (s *Session) fail(op string, class ErrorClass, err error) error {

@@ -84,10 +84,10 @@ func (tx *Tx) refused(op string, err error) error {
 	if over := tx.s.overErr(op); over != nil {
 		return over
 	}
-	if doom := tx.Err(); doom != nil {
-		return tx.s.failed(op, Abortable, fmt.Errorf("%w; it failed because of: %w", err, doom))
-	}
 	if errors.Is(err, producer.ErrOver) {
+		if doom := tx.Err(); doom != nil {
+			return tx.s.fail(op, Abortable, fmt.Errorf("%w: %w", err, doom))
+		}
 		err = fmt.Errorf("%w (%s): %w", ErrOver, tx.Outcome(), err)
 	}
 	return tx.s.failed(op, Abortable, err)

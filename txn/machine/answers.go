@@ -196,11 +196,27 @@ func (m *Machine) endAnswered(now time.Time, e *Answered, resp *message.EndTxnRe
 		m.over(&Error{Request: apiNames[endTxn], Broker: e.Broker, Hint: hints[code], Err: code})
 	case commit && code == errcode.InvalidTxnState:
 		m.tx.doubt = false // had an earlier attempt committed it, this one would have been told so
+		if m.implicit {
+			// The coordinator has aborted it already, and tells the epoch of the next one to whoever asks for the abort.
+			m.doom(&Error{Request: apiNames[endTxn], Broker: e.Broker, Hint: hints[code], Err: m.overdue(now, code)})
+			return
+		}
 		m.over(&Error{Request: apiNames[endTxn], Broker: e.Broker, Hint: hints[code], Err: code})
 	default:
 		m.refused(now, &m.txn, v, code, e)
 	}
 }
+
+// overdue adds to a code that the transaction was open for too long, where our own clock says so.
+func (m *Machine) overdue(now time.Time, code errcode.Code) error {
+	if open := now.Sub(m.tx.begun); !m.tx.begun.IsZero() && open >= m.cfg.Timeout {
+		return fmt.Errorf("%w (it was for %s): %w", ErrTimedOut, open.Round(time.Millisecond), code)
+	}
+	return code
+}
+
+// ErrTimedOut is the cause when the coordinator aborted a transaction that took too long.
+var ErrTimedOut = errors.New("transaction was open for longer than transaction.timeout.ms")
 
 // failed: there is no answer. Whatever it was, the state says that it has to be sent, so it will be.
 func (m *Machine) failed(now time.Time, e *Failed) {

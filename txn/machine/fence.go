@@ -76,11 +76,10 @@ func (m *Machine) fenceError(s *message.DescribeTransactionsResponseTransactionS
 
 // blame reads the coordinator's state.
 //
-// The coordinator's own abort of a transaction that took too long moves the epoch by one (by two with transaction.version
-// 2, where the abort itself does so too) and leaves the transaction aborted. A new instance aborts an open transaction in
-// the same way, but then goes on to an epoch of its own, and the state is Empty, or that of its own first transaction.
-// What tells the two apart in between is our own clock. An administrator does what a new instance does, and gives away
-// only that the timeout it registers is not ours.
+// The coordinator's own abort of a transaction that took too long moves the epoch by one and leaves the transaction
+// aborted. A new instance aborts an open transaction in the same way, but then goes on to an epoch of its own, and the
+// state is Empty, or that of its own first transaction. What tells the two apart in between is our own clock. An
+// administrator does what a new instance does, and gives away only that the timeout it registers is not ours.
 func (m *Machine) blame(s *message.DescribeTransactionsResponseTransactionState, open time.Duration) Cause {
 	late := open >= m.cfg.Timeout
 	if s == nil {
@@ -93,7 +92,7 @@ func (m *Machine) blame(s *message.DescribeTransactionsResponseTransactionState,
 	sameID := s.ProducerId == m.producerID
 	aborted := s.TransactionState == "CompleteAbort" || s.TransactionState == "PrepareAbort" || s.TransactionState == "PrepareEpochFence"
 	switch {
-	case sameID && aborted && moved <= 2 && late:
+	case sameID && aborted && moved == 1 && late:
 		return Timeout
 	case s.TransactionState == "Empty" && time.Duration(s.TransactionTimeoutMs)*time.Millisecond != m.cfg.Timeout:
 		return Admin
@@ -105,7 +104,7 @@ func (m *Machine) blame(s *message.DescribeTransactionsResponseTransactionState,
 
 var fenceHints = [...]string{
 	Unknown:     "the coordinator has another epoch for this transactional.id; the session is over",
-	Timeout:     "the transaction was open for too long: make transactions shorter or raise transaction.timeout.ms; a new session may go on",
+	Timeout:     "make transactions shorter or raise transaction.timeout.ms; a new session may go on",
 	NewInstance: "another instance uses this transactional.id; give each instance its own, or stop this one",
 	Admin:       "an administrator fenced this transactional.id (or another instance with another transaction.timeout.ms uses it)",
 }
