@@ -45,7 +45,7 @@ var bank = []mutant{
 	brokerMutant(bug.AbortedListEmpty, 0),
 	brokerMutant(bug.AbortedListCutShort, 0),
 	brokerMutant(bug.AbortedListFromFetchOffset, 0),
-	brokerMutant(bug.AbortedListUnsorted, 0),
+	brokerMutant(bug.AbortedListFirstTooHigh, 0),
 	brokerMutant(bug.AbortedIndexNotRebuilt, 0),
 	brokerMutant(bug.MarkerAsData, 0),
 	brokerMutant(bug.DuplicateWindowOfOne, 0),

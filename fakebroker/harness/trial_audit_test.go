@@ -1,9 +1,11 @@
 package harness_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -120,7 +122,8 @@ type filter struct {
 
 // visible returns the records of an answer that an application gets, from an offset on, and where to go on.
 func (fl filter) visible(f *fetched, from int64) (list []record.Record, next int64, err error) {
-	aborted, left := f.aborted, map[int64]bool{}
+	// They come in the order of their markers.
+	aborted, left := slices.SortedFunc(slices.Values(f.aborted), func(a, b message.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) }), map[int64]bool{}
 	next = from
 	for rest := f.records; len(rest) > 0; {
 		batch, after, err := record.Next(rest)

@@ -24,8 +24,8 @@ const (
 	AbortedListCutShort
 	// AbortedListFromFetchOffset leaves out aborted transactions that begin before the offset asked for.
 	AbortedListFromFetchOffset
-	// AbortedListUnsorted hands out the aborted transactions with the last one first.
-	AbortedListUnsorted
+	// AbortedListFirstTooHigh has aborted transactions begin one offset later than they do.
+	AbortedListFirstTooHigh
 	// AbortedIndexNotRebuilt forgets the aborted transactions of the active segment when it is recovered.
 	AbortedIndexNotRebuilt
 	// MarkerAsData appends end markers without the control attribute.
@@ -105,7 +105,7 @@ const (
 var names = map[Bug]string{
 	StableOffsetTooFar: "stable offset too far", StableOffsetIgnored: "stable offset ignored",
 	AbortedListEmpty: "aborted list empty", AbortedListCutShort: "aborted list cut short",
-	AbortedListFromFetchOffset: "aborted list from fetch offset", AbortedListUnsorted: "aborted list unsorted",
+	AbortedListFromFetchOffset: "aborted list from fetch offset", AbortedListFirstTooHigh: "aborted list first too high",
 	AbortedIndexNotRebuilt: "aborted index not rebuilt", MarkerAsData: "marker as data",
 	DuplicateWindowOfOne: "duplicate window of one", DuplicateAppended: "duplicate appended",
 	DuplicateWrongOffset: "duplicate with wrong offset", SequenceUnchecked: "sequence unchecked",

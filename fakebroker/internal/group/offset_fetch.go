@@ -1,6 +1,7 @@
 package group
 
 import (
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -16,6 +17,9 @@ type FetchOffsets struct {
 
 func (m *Machine) fetchOffsets(r coordinator.Request, req FetchOffsets, out *coordinator.Result) {
 	q := &req.Group
+	if m.o.Bugs.Has(bug.StableNotRequired) {
+		req.RequireStable = false
+	}
 	resp := message.OffsetFetchResponseGroup{GroupId: q.GroupId, Topics: []message.OffsetFetchResponseTopics{}}
 	g := m.groups[q.GroupId]
 	if g != nil && g.consumer != nil {
@@ -86,13 +90,9 @@ func (m *Machine) allOffsets(g *group, stable bool, version int16) []message.Off
 			continue
 		}
 		for _, p := range g.offsets.partitions(topic) {
-			if f := g.fetched(topic, t.TopicId, p, stable, errcode.None); f.CommittedOffset >= 0 || f.ErrorCode != 0 {
-				t.Partitions = append(t.Partitions, f)
-			}
+			t.Partitions = append(t.Partitions, g.fetched(topic, wire.UUID{}, p, stable, errcode.None))
 		}
-		if len(t.Partitions) > 0 {
-			all = append(all, t)
-		}
+		all = append(all, t)
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/wire/logrecord"
 )
 
@@ -17,6 +18,16 @@ type pending struct {
 // has reports whether a transaction is open that may change what is committed for a partition.
 func (p *pending) has(topic string, partition int32) bool {
 	return p.open[TopicPartition{topic, partition}] > 0
+}
+
+// hasOf reports whether one producer's transaction has an offset for a partition.
+func (p *pending) hasOf(producer int64, topic string, partition int32) bool {
+	o := p.byProducer[producer]
+	if o == nil {
+		return false
+	}
+	_, ok := o.get(topic, partition)
+	return ok
 }
 
 func (p *pending) empty() bool { return len(p.open) == 0 }
@@ -83,7 +94,16 @@ func (m *Machine) ReplayTxn(offset int64, producerID int64, key, value logrecord
 	if !ok || v == nil {
 		return m.Replay(offset, key, value)
 	}
+	if m.o.Bugs.Has(bug.PendingLostOnLoad) && !m.loaded {
+		return nil
+	}
 	g := m.offsetGroup(k.Group)
+	if m.o.Bugs.Has(bug.OffsetsVisibleEarly) {
+		g.offsets.put(k.Topic, k.Partition, newCommitted(offset, v))
+	}
+	if m.o.Bugs.Has(bug.FirstOffsetWins) && g.pending.hasOf(producerID, k.Topic, k.Partition) {
+		return nil
+	}
 	g.pending.put(producerID, k.Topic, k.Partition, newCommitted(offset, v))
 	if m.txns[producerID] == nil {
 		m.txns[producerID] = make(map[string]bool)
@@ -101,7 +121,7 @@ func (m *Machine) EndTxn(_, producerID int64, commit bool) error {
 			continue
 		}
 		o := g.pending.end(producerID)
-		if o != nil && commit {
+		if o != nil && (commit && !m.o.Bugs.Has(bug.OffsetsDroppedOnCommit) || m.o.Bugs.Has(bug.OffsetsAppliedOnAbort)) {
 			g.offsets.merge(o)
 		}
 		m.forget(g)

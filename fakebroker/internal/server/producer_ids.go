@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -54,6 +55,9 @@ func (p *producerIDs) ask(b *Broker) {
 
 // refill serves who waited from a new block; if it was too small, another is asked for.
 func (p *producerIDs) refill(b *Broker, start, n int64) {
+	if b.opts.Bugs.Has(bug.ProducerIDAgain) {
+		start = 0
+	}
 	p.mu.Lock()
 	p.id, p.end = start, start+n
 	served := p.waiting[:min(int64(len(p.waiting)), n)]

@@ -116,6 +116,7 @@ func (s *markerSender) carryOut(o *markerOrder) {
 			return
 		}
 		if len(left) == 0 && s.report(o) {
+			s.mistakenAgain(o)
 			return
 		}
 		timer := time.NewTimer(pause)
@@ -139,6 +140,7 @@ func (s *markerSender) write(o *markerOrder, parts []transaction.TopicPartition)
 	marker := message.WritableTxnMarker{ProducerId: o.Producer.ID, ProducerEpoch: o.Producer.Epoch, TransactionResult: o.Commit,
 		CoordinatorEpoch: o.CoordinatorEpoch, TransactionVersion: int8(o.Version)}
 	img := s.b.Image()
+	s.mistake(o, &parts)
 	for _, p := range parts {
 		switch leader, exists := leaderOf(img, p); {
 		case !exists: // the topic was deleted, and its part of the transaction with it

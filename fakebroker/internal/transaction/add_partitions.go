@@ -3,6 +3,7 @@ package transaction
 import (
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
@@ -44,7 +45,11 @@ func (m *Machine) addPartitions(now time.Time, ticket coordinator.Ticket, r AddP
 	if t.state != Ongoing {
 		next.start = next.updated
 	}
-	m.write(t, next, out)
+	if t.state == Ongoing && m.o.Bugs.Has(bug.PartitionsNotPersisted) {
+		m.put(&next)
+	} else {
+		m.write(t, next, out)
+	}
 	out.Reply(ticket, nil)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
@@ -20,6 +21,9 @@ type EndTxn struct {
 }
 
 func (m *Machine) endTxn(now time.Time, ticket coordinator.Ticket, r EndTxn, out *coordinator.Result) {
+	if m.mistakenEnd(now, ticket, &r, out) {
+		return
+	}
 	switch {
 	case r.ID == "":
 		out.Refuse(ticket, errcode.InvalidRequest)
@@ -153,6 +157,9 @@ func (m *Machine) fence(now time.Time, t *txn, newProducerID int64, count func(*
 	} else {
 		next = t.decided(now, false, 0)
 		next.epoch, next.lastEpoch = min(t.epoch, math.MaxInt16-1)+1, noProducerEpoch
+	}
+	if m.o.Bugs.Has(bug.TimeoutWithoutBump) {
+		next.epoch, next.lastEpoch, next.version = t.epoch, t.lastEpoch, 0
 	}
 	count(&next.counts)
 	m.write(t, next, out)

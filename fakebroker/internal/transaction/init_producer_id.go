@@ -3,6 +3,7 @@ package transaction
 import (
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -56,7 +57,7 @@ func (m *Machine) initProducerID(now time.Time, ticket coordinator.Ticket, r Ini
 		out.Refuse(ticket, errcode.ProducerFenced)
 		return
 	}
-	if t.state == Ongoing {
+	if t.state == Ongoing && !m.o.Bugs.Has(bug.InitLeavesOpen) {
 		if !m.fence(now, t, r.NewProducerID, func(c *counts) { c.fenced++ }, out) {
 			out.Reply(ticket, needForInit(r))
 			return
@@ -120,6 +121,9 @@ func (m *Machine) bump(now time.Time, ticket coordinator.Ticket, t *txn, r InitP
 	case r.Expected.Epoch != t.lastEpoch:
 		out.Refuse(ticket, errcode.ProducerFenced)
 		return
+	}
+	if m.o.Bugs.Has(bug.InitWithoutBump) && t.epoch != noProducerEpoch && next.producerID == t.producerID {
+		next.epoch, next.lastEpoch = t.epoch, t.lastEpoch
 	}
 	m.write(t, next, out)
 	out.Reply(ticket, Producer{next.producerID, next.epoch})

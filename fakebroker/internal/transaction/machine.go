@@ -92,7 +92,10 @@ func (m *Machine) Loaded(now time.Time, out *coordinator.Result) {
 	m.loaded = true
 	m.schedule(now)
 	for _, id := range m.sorted() {
-		if t := m.txns[id]; t.state.preparing() {
+		if t := m.txns[id]; t.state.preparing() && !m.o.Bugs.Has(bug.PrepareForgottenOnLoad) {
+			if m.o.Bugs.Has(bug.AbortOnLoad) {
+				t.state = PrepareAbort
+			}
 			m.sendMarkers(*t, out)
 		}
 		out.Written = append(out.Written, func(time.Time, *coordinator.Result) { m.o.Changed(id) })
