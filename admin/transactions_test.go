@@ -3,12 +3,16 @@ package admin_test
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/admin"
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/fakebroker"
+	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -142,4 +146,89 @@ func TestOnlyWhatExistsIsTerminated(t *testing.T) {
 	}, func(string) int32 { return 1 }))
 	require.ErrorIs(t, adminOf(t, p).ForceTerminateTransaction(t.Context(), "typo"), errcode.TransactionalIdNotFound)
 	require.Empty(t, p.Requests(wire.KeyInitProducerId))
+}
+
+// On a broker: who is fenced by an administrator and who by another instance of the program hears which it was.
+func TestTheFencedHearWhoItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
+		a := adminOf(t, k)
+		begin := func() (*txn.Session, *txn.Tx) {
+			s, err := txn.New(t.Context(), a.Client(), "shop")
+			require.NoError(t, err)
+			tx, err := s.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = tx.Send(t.Context(), producer.Record{Topic: "orders", Value: []byte("v")})
+			require.NoError(t, err)
+			return s, tx
+		}
+		for want, fence := range map[txn.Cause]func(){
+			txn.Admin: func() { _, err := a.FenceProducers(t.Context(), "shop"); require.NoError(t, err) },
+			txn.NewInstance: func() {
+				s, tx := begin()
+				require.NoError(t, tx.Commit(t.Context()))
+				require.NoError(t, s.Close(t.Context()))
+			},
+		} {
+			s, tx := begin()
+			fence()
+			var fenced *txn.FencedError
+			require.ErrorAs(t, tx.Commit(t.Context()), &fenced)
+			require.Equal(t, want, fenced.By)
+			require.NoError(t, s.Close(t.Context()))
+		}
+	})
+}
+
+// A transaction that hangs is found by broker, topic and partition, by its age, and not any more when it is aborted.
+func TestHangingTransactionsAreFoundAndAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 3), fakebroker.Topic("other", 1))
+		a := adminOf(t, k)
+		produce(t, k, "orders", 1, time.Now(), time.Now())
+		for p, age := range map[int32]time.Duration{1: time.Hour, 2: 10 * time.Minute} {
+			_, err := k.HangTransaction(t.Context(), "orders", p, time.Now().Add(-age))
+			require.NoError(t, err)
+		}
+		find := func(s admin.HangingSearch) (found []admin.TopicPartition) {
+			rows, err := a.HangingTransactions(t.Context(), s)
+			require.NoError(t, err)
+			for _, h := range rows {
+				found = append(found, h.TopicPartition)
+			}
+			return found
+		}
+		require.Equal(t, []admin.TopicPartition{tp("orders", 1)}, find(admin.HangingSearch{}))
+		require.Equal(t, []admin.TopicPartition{tp("orders", 1), tp("orders", 2)}, find(admin.HangingSearch{Topics: []string{"orders"}, MaxTimeout: time.Minute}))
+		require.Equal(t, []admin.TopicPartition{tp("orders", 2)}, find(admin.HangingSearch{Partitions: []admin.TopicPartition{tp("orders", 2)}, MaxTimeout: time.Minute}))
+		require.Equal(t, []admin.TopicPartition{tp("orders", 1)}, find(admin.HangingSearch{Broker: new(int32(1))}))
+		require.Empty(t, find(admin.HangingSearch{Topics: []string{"other"}, MaxTimeout: time.Nanosecond}))
+		_, err := a.HangingTransactions(t.Context(), admin.HangingSearch{Topics: []string{"nowhere"}})
+		require.ErrorIs(t, err, errcode.UnknownTopicOrPartition)
+
+		off, err := k.Offsets("orders", 1)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, off.LastStable)
+		spec, err := a.FindOpenTransaction(t.Context(), tp("orders", 1), 2)
+		require.NoError(t, err)
+		require.NoError(t, a.AbortTransaction(t.Context(), spec))
+		off, err = k.Offsets("orders", 1)
+		require.NoError(t, err)
+		require.Equal(t, off.LogEnd, off.LastStable)
+		require.Empty(t, find(admin.HangingSearch{}))
+		spec.ProducerEpoch--
+		require.Error(t, a.AbortTransaction(t.Context(), spec), "an older epoch of the producer")
+	})
+}
+
+// With many partitions each broker is asked about some of them at a time.
+func TestTheSearchAsksAboutSomePartitionsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("wide", 1100))
+		before := k.Requests(wire.KeyDescribeProducers)
+		rows, err := adminOf(t, k).HangingTransactions(t.Context(), admin.HangingSearch{})
+		require.NoError(t, err)
+		require.Empty(t, rows)
+		require.EqualValues(t, 3, k.Requests(wire.KeyDescribeProducers)-before)
+	})
 }

@@ -31,6 +31,8 @@ func bank(t *testing.T) (broker, *txn.Tx) {
 		return tx
 	}
 	require.NoError(t, begin("billing", producer.Record{Topic: "orders", Value: []byte("a")}.To(0)).Commit(t.Context()))
+	_, err := k.AwaitTransaction(t.Context(), "billing", fakebroker.TransactionIs(fakebroker.TransactionCompleteCommit)) // markers and all
+	require.NoError(t, err)
 	open := begin("packing", producer.Record{Topic: "orders", Value: []byte("b")}.To(1), producer.Record{Topic: "orders", Value: []byte("c")}.To(2),
 		producer.Record{Topic: "payments", Value: []byte("d")}.To(0))
 	begin("asleep")
@@ -116,6 +118,40 @@ func TestTransactionsAreAbortedAfterALook(t *testing.T) {
 	}
 	errs = fails(t, exitFailed, "txns", "abort", "--topic", "orders:0", "--start-offset", "9")
 	require.Contains(t, errs, "no transaction is open since offset 9 of orders-0; see 'ottla producers describe orders:0'")
+}
+
+// What hangs is found, and aborted when told to; what is alive beside it goes on.
+func TestHangingTransactionsAreAbortedAfterALook(t *testing.T) {
+	k, open := bank(t)
+	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	_, err := k.HangTransaction(t.Context(), "orders", 0, since)
+	require.NoError(t, err)
+	_, err = k.HangTransaction(t.Context(), "payments", 0, since)
+	require.NoError(t, err)
+	for _, form := range []string{"json", "jsonl"} {
+		golden(t, "txns_hanging."+form, timeless(succeeds(t, "txns", "hanging", "-o", form)))
+	}
+	head, _, _ := strings.Cut(succeeds(t, "txns", "hanging"), "\n")
+	require.Equal(t, "TOPIC PARTITION START-OFFSET PRODUCER-ID EPOCH COORDINATOR-EPOCH TRANSACTIONAL-ID LAST-WRITE IDLE-MS", strings.Join(strings.Fields(head), " "))
+	require.NotContains(t, succeeds(t, "txns", "hanging", "--topic", "orders:0,1"), "payments")
+	require.NotContains(t, succeeds(t, "txns", "hanging", "--broker-id", "1", "--topic", "payments"), "orders")
+	require.NotContains(t, succeeds(t, "txns", "hanging", "--max-transaction-timeout", "876000h"), "orders")
+	require.Contains(t, fails(t, exitFailed, "txns", "hanging", "--topic", "ordes"), "did you mean 'orders'?")
+	require.Contains(t, fails(t, exitUsage, "txns", "hanging", "--topic", "orders:x"), "want NAME or NAME:P")
+
+	_, out, errs := typed(t, "", "txns", "abort", "--hanging", "-o", "jsonl")
+	require.Contains(t, errs, "nothing was aborted; add --execute")
+	require.Equal(t, 2, strings.Count(out, `"aborted":false`))
+	out = succeeds(t, "txns", "abort", "--topic", "orders:0", "--start-offset", "2", "--execute", "-o", "jsonl")
+	require.Contains(t, out, `{"topic":"orders","partition":0,"start_offset":2,`)
+	require.Contains(t, out, `"aborted":true}`)
+	_, out, errs = typed(t, "", "txns", "abort", "--hanging", "--execute", "-o", "jsonl")
+	require.Empty(t, errs)
+	require.Equal(t, 1, strings.Count(out, `"aborted":true`))
+	_, out, errs = typed(t, "", "txns", "abort", "--hanging", "--execute", "-o", "jsonl")
+	require.Empty(t, out)
+	require.Equal(t, "ottla: there is nothing to abort\n", errs)
+	require.NoError(t, open.Commit(t.Context()))
 }
 
 // What comes from stdin is one transaction: nothing of it is there unless all of it is.
