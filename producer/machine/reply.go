@@ -68,7 +68,7 @@ func (m *Machine) answered(now time.Time, b *Batch, res *Result) {
 		p.failures = 0
 		if b.ProducerID == p.producerID && b.Epoch == p.epoch {
 			p.known = true
-			p.acked = addSequence(b.BaseSequence, b.Count)
+			p.advance(addSequence(b.BaseSequence, b.Count))
 		}
 		m.resolve(b, Verdict{Result: *res})
 	case t&sequence != 0 && m.cfg.Transactional:

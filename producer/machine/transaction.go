@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -83,6 +84,14 @@ func (m *Machine) renew(p *Partition) {
 		p.sequence = p.acked
 	}
 	p.numbered = m.txn.serial
+}
+
+// advance notes an acknowledgement up to a sequence. It may be that of an earlier batch than the last one: an answer that
+// left a batch in doubt has it asked about again, and those behind it are acknowledged meanwhile.
+func (p *Partition) advance(sequence int32) {
+	if ahead := (uint32(sequence) - uint32(p.acked)) & math.MaxInt32; ahead < 1<<30 {
+		p.acked = sequence
+	}
 }
 
 // unexpected: the broker did not expect the sequence, epoch or producer id of a batch in a transaction. What comes behind
