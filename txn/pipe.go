@@ -119,7 +119,7 @@ func (p *pipe) bound(ctx context.Context) func() {
 // ended is what Pipe returns when ctx ends: its cause, with what went wrong in the end.
 func (p *pipe) ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if err == nil || errors.Is(err, cause) {
+	if err == nil || err == cause {
 		return cause
 	}
 	return fmt.Errorf("%w; the last transaction: %w", cause, err)

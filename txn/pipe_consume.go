@@ -124,17 +124,24 @@ func (x *intakes) settle() {
 	}
 }
 
-// restore tries again what rewind could not do.
+// restore tries again what rewind could not do, before a transaction begins. When it had to, what the application read
+// meanwhile is not what comes next, so the transaction must not have it: that is an error, once.
 func (x *intakes) restore(ctx context.Context) error {
 	var errs []error
 	for _, f := range x.feeds() {
 		if f.off != nil {
-			f.off = f.in.Rewind(ctx)
-			errs = append(errs, f.off)
+			if f.off = f.in.Rewind(ctx); f.off != nil {
+				errs = append(errs, f.off)
+			} else {
+				errs = append(errs, errReadAgain)
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// errReadAgain says that records in the application's hand come again.
+var errReadAgain = errors.New("the consumer went back to the committed offsets after an abort: what was read since comes again; read again")
 
 // rewind puts the positions back after an abort. What could not be put back keeps every further transaction from committing
 // until it is.

@@ -67,9 +67,6 @@ func (p *pipe) transaction(ctx context.Context) (err error) {
 // begin opens the transaction when there is something to put into it. When it fails what was read goes back.
 func (t *round) begin() error {
 	tx, err := t.p.s.Begin(t.p.bounded)
-	if err == nil {
-		err = t.p.s.intakes.restore(t.p.bounded)
-	}
 	if err != nil {
 		t.p.unclear = true
 		return errors.Join(err, t.p.s.intakes.rewind(t.p.bounded))
@@ -97,7 +94,7 @@ func (t *round) records(handle func(context.Context, *Tx, consumer.Record) error
 		if err := handle(t.handling, t.tx, r); err != nil {
 			return n, t.failed(&r, err)
 		}
-		if n++; n == t.p.o.CommitRecords {
+		if n++; n == t.p.o.CommitRecords || t.reading.Err() != nil {
 			break
 		}
 	}
@@ -217,8 +214,8 @@ func (t *round) abort(cause error) error {
 		return errors.Join(cause, p.s.intakes.rewind(p.bounded))
 	}
 	t.alone()
+	p.unclear = true // so that the next round begins before it reads, which finishes what could not be finished here
 	if err := t.tx.Abort(p.bounded); err != nil {
-		p.unclear = true // the next Begin finds out
 		if cause = errors.Join(cause, err); Class(err) == Fenced {
 			cause = errors.Join(err, cause) // the first one's class counts
 		}
