@@ -20,6 +20,7 @@
 //	convert.go             from one protocol to the other while members are in the group
 //	consumer_classic.go    classic members of a consumer group
 //	offsets.go, offset_*.go  committed offsets: commit, fetch, delete, expiry
+//	pending.go, txn_offset_commit.go   offsets of transactions that have not ended: they wait beside the committed ones
 //	list.go, describe.go, delete.go  administration
 //	history.go, inspect.go what tests look at, and do to a group
 //	assignor/              the server-side assignors
@@ -30,6 +31,7 @@
 //	SyncGroup (leader)        GroupMetadata with every member's assignment
 //	(the last one is gone)    GroupMetadata, empty, next generation
 //	OffsetCommit              OffsetCommit per partition, version 4 (1 when the client gave a retention)
+//	TxnOffsetCommit           the same, in a batch of the producer's transaction; its marker comes later
 //	ConsumerGroupHeartbeat    MemberMetadata, RegularExpression*, GroupMetadata (epoch), TargetAssignmentMember*,
 //	                          TargetAssignmentMetadata, CurrentMemberAssignment: what has changed of them
 //	member leaves, fenced     tombstones of the member's three records, GroupMetadata

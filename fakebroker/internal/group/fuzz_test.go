@@ -19,9 +19,9 @@ func FuzzRecords(f *testing.F) {
 	now[*message.OffsetCommitResponse](b, 9, commitRequest("idle", "", -1, 5))
 	b.beat(beatRequest("g", "B", -1))
 	var all []byte
-	for _, kv := range b.log {
-		all = appendFuzzRecord(all, kv[0], kv[1])
-		f.Add(appendFuzzRecord(nil, kv[0], kv[1]))
+	for _, e := range b.log {
+		all = appendFuzzRecord(all, e.key, e.value)
+		f.Add(appendFuzzRecord(nil, e.key, e.value))
 	}
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -36,6 +36,10 @@ func FuzzRecords(f *testing.F) {
 			}
 			value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), raw)
 			if err != nil || b.m.Replay(0, key, value) != nil {
+				break
+			}
+			producer := int64(len(raw) % 3) // and the same in transactions, which end or do not
+			if b.m.ReplayTxn(1, producer, key, value) != nil || producer > 0 && b.m.EndTxn(2, producer, producer == 1) != nil {
 				break
 			}
 		}
@@ -75,6 +79,9 @@ func serveAll(b *bench) {
 		}
 		b.pass(max(b.m.Deadline().Sub(b.now), 0))
 	}
+	b.ask(5, CommitInTransaction{Request: &message.TxnOffsetCommitRequest{GroupId: "g", ProducerId: 1, GenerationIdOrMemberEpoch: -1,
+		Topics: []message.TxnOffsetCommitRequestTopic{{Name: "orders", Partitions: []message.TxnOffsetCommitRequestPartition{{}}}}}})
+	b.end(1, true)
 	b.ask(2, Delete{Groups: []string{"g", "idle"}})
 }
 

@@ -22,10 +22,18 @@ type bench struct {
 	t      testing.TB
 	m      *Machine
 	now    time.Time
-	log    [][2][]byte // keys and values
+	log    []entry
 	last   coordinator.Ticket
 	got    map[coordinator.Ticket]any // replies that have not been taken
 	refuse errcode.Code               // of the next append
+}
+
+// entry is a record of the log, of a transaction or not, or the end of one.
+type entry struct {
+	key, value []byte
+	producer   int64 // -1 for what is in no transaction
+	end        bool
+	commit     bool
 }
 
 func counter() func() wire.UUID {
@@ -100,8 +108,13 @@ func (b *bench) run(f func(out *coordinator.Result)) {
 		return
 	}
 	for _, r := range out.Records {
-		b.append(r)
-		require.NoError(b.t, b.m.Replay(int64(len(b.log)), r.Key, r.Value))
+		offset := int64(len(b.log))
+		b.append(r, out.Txn)
+		if out.Txn != nil {
+			require.NoError(b.t, b.m.ReplayTxn(offset, out.Txn.ProducerID, r.Key, r.Value))
+			continue
+		}
+		require.NoError(b.t, b.m.Replay(offset, r.Key, r.Value))
 	}
 	b.reply(&out)
 	if len(out.Written) > 0 {
@@ -113,7 +126,13 @@ func (b *bench) run(f func(out *coordinator.Result)) {
 	}
 }
 
-func (b *bench) append(r coordinator.Record) {
+// end writes the marker of a producer's transaction.
+func (b *bench) end(producer int64, commit bool) {
+	b.log = append(b.log, entry{producer: producer, end: true, commit: commit})
+	require.NoError(b.t, b.m.EndTxn(int64(len(b.log)-1), producer, commit))
+}
+
+func (b *bench) append(r coordinator.Record, txn *coordinator.TxnBatch) {
 	key, err := logrecord.AppendKey(nil, r.Key)
 	require.NoError(b.t, err)
 	var value []byte
@@ -121,7 +140,11 @@ func (b *bench) append(r coordinator.Record) {
 		value, err = logrecord.AppendValue(nil, r.Value, r.Version)
 		require.NoError(b.t, err)
 	}
-	b.log = append(b.log, [2][]byte{key, value})
+	e := entry{key: key, value: value, producer: -1}
+	if txn != nil {
+		e.producer = txn.ProducerID
+	}
+	b.log = append(b.log, e)
 }
 
 func (b *bench) reply(out *coordinator.Result) {
@@ -179,11 +202,19 @@ func (b *bench) pass(d time.Duration) {
 func (b *bench) replayed() *bench {
 	c := &bench{t: b.t, now: b.now, got: make(map[coordinator.Ticket]any), log: b.log}
 	c.m = New(Options{Environment: b.m.env, NewUUID: counter()})
-	for i, kv := range b.log {
-		key, err := logrecord.ReadKey(logrecord.GroupLog, kv[0])
+	for i, e := range b.log {
+		if e.end {
+			require.NoError(b.t, c.m.EndTxn(int64(i), e.producer, e.commit))
+			continue
+		}
+		key, err := logrecord.ReadKey(logrecord.GroupLog, e.key)
 		require.NoError(b.t, err)
-		value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), kv[1])
+		value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), e.value)
 		require.NoError(b.t, err)
+		if e.producer >= 0 {
+			require.NoError(b.t, c.m.ReplayTxn(int64(i), e.producer, key, value))
+			continue
+		}
 		require.NoError(b.t, c.m.Replay(int64(i), key, value))
 	}
 	c.run(func(out *coordinator.Result) { c.m.Loaded(c.now, out) })
@@ -345,4 +376,15 @@ func member(n int) string { return fmt.Sprintf("member-%03d", n) }
 
 func changeOfDeleted(img *image.Image) image.TopicChange {
 	return image.TopicChange{Old: img.Topic("orders")}
+}
+
+// offsetRecord reads a record that commits an offset.
+func offsetRecord(t testing.TB, e entry) (group string, partition int32, offset int64) {
+	key, err := logrecord.ReadKey(logrecord.GroupLog, e.key)
+	require.NoError(t, err)
+	value, _, err := logrecord.ReadValue(logrecord.GroupLog, key.APIKey(), e.value)
+	require.NoError(t, err)
+	k, ok := key.(*logrecord.OffsetCommitKey)
+	require.True(t, ok)
+	return k.Group, k.Partition, value.(*logrecord.OffsetCommitValue).Offset
 }

@@ -123,20 +123,27 @@ func removeAllOffsets(g *group, out *coordinator.Result) {
 	}
 }
 
-// topicDeleted removes the offsets of a deleted topic from every group: a topic of the same name is another one. They
-// stay when the commit was of another topic id.
+// topicDeleted removes the offsets of a deleted topic from every group, pending ones too: a topic of the same name is
+// another one. They stay when the commit was of another topic id.
 func (m *Machine) topicDeleted(t *image.Topic, out *coordinator.Result) {
 	out.Divisible = true
 	for _, g := range m.sorted() {
-		for _, p := range g.offsets.partitions(t.Name) {
-			if c, _ := g.offsets.get(t.Name, p); c.topicID.IsZero() || c.topicID == t.ID {
-				offsetTombstone(out, g.id, t.Name, p)
-			}
+		gone := make(map[int32]bool)
+		g.offsets.of(t, gone)
+		for _, o := range g.pending.byProducer {
+			o.of(t, gone)
 		}
-		for _, p := range g.pending.partitions() {
-			if _, done := g.offsets.get(p.Topic, p.Partition); p.Topic == t.Name && !done {
-				offsetTombstone(out, g.id, t.Name, p.Partition)
-			}
+		for _, p := range slices.Sorted(maps.Keys(gone)) {
+			offsetTombstone(out, g.id, t.Name, p)
+		}
+	}
+}
+
+// of notes the partitions whose offset is one of a topic.
+func (o *offsets) of(t *image.Topic, into map[int32]bool) {
+	for p, c := range o.byTopic[t.Name] {
+		if c.topicID.IsZero() || c.topicID == t.ID {
+			into[p] = true
 		}
 	}
 }
