@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
@@ -36,17 +38,18 @@ type session struct {
 	cl       *client.Client
 	adm      *admin.Admin
 	producer producer.Config
+	txn      txn.Config // without the producer
 	consumer consumer.Config
 }
 
 // open connects. It fails with exitUsage for wrong properties, with exitConnect when no broker answers or the login is
 // refused.
 func (c *connection) open(ctx context.Context, io streams) (*session, error) {
-	cfg, s := client.DefaultConfig(), &session{producer: producer.DefaultConfig(), consumer: consumer.DefaultConfig()}
+	cfg, s := client.DefaultConfig(), &session{producer: producer.DefaultConfig(), txn: txn.DefaultConfig(), consumer: consumer.DefaultConfig()}
 	cfg.AutoCreateTopics = false // a misspelt name shall not become a topic
 	properties, err := c.properties()
 	if err == nil {
-		err = client.LoadProperties(properties, client.ClientProperties().Bind(&cfg), producer.Properties().Bind(&s.producer), consumer.Properties().Bind(&s.consumer))
+		err = client.LoadProperties(properties, client.ClientProperties().Bind(&cfg), sending().Bind(&s.producer), txn.Properties().Bind(&s.txn), consumer.Properties().Bind(&s.consumer))
 	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
@@ -72,6 +75,14 @@ func (c *connection) open(ctx context.Context, io streams) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// sending are the properties of producers without those that transactions have taken over.
+func sending() client.PropertyTable[producer.Config] {
+	return slices.DeleteFunc(producer.Properties(), func(p client.Property[producer.Config]) bool {
+		_, taken := txn.Properties().Lookup(p.Key)
+		return taken
+	})
 }
 
 // properties are those of the file with those of the command line over them.

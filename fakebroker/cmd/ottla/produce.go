@@ -27,7 +27,7 @@ type produceCmd struct {
 	Repartition   bool     `help:"Do not go by the partitions that records in JSON name."`
 	Acks          string   `enum:",all,-1,0,1" default:"" placeholder:"all|0|1" help:"Replicas that must have a record (default: acks of the properties, else all)."`
 	Compression   string   `short:"z" name:"compression" aliases:"codec" placeholder:"CODEC" help:"none, gzip, snappy, lz4 or zstd."`
-	TxnID         string   `name:"txn-id" placeholder:"ID" help:"Write everything in one transaction of this transactional id, committed when all is written and aborted when something fails."`
+	TxnID         string   `name:"txn-id" placeholder:"ID" help:"Write everything in one transaction of this transactional id, committed when all is written and aborted when something fails (default: transactional.id of the properties)."`
 	Input         string   `default:"lines" enum:"lines,jsonl" help:"What a line is: lines (its bytes are the value) or jsonl (a record as consume -o jsonl prints it)."`
 	MaxFailedShow int      `name:"max-errors" default:"5" help:"How many failed records to describe on stderr."`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,10 @@ type sink struct {
 	atomic bool // when end fails nothing is written
 }
 
-// sink is a plain producer, or with --txn-id one transaction.
+// sink is a plain producer, or with --txn-id or transactional.id one transaction.
 func (c *produceCmd) sink(ctx context.Context, s *session) (*sink, error) {
-	if c.TxnID != "" {
-		return s.transaction(ctx, c.TxnID)
+	if id := cmp.Or(c.TxnID, s.txn.ID); id != "" {
+		return s.transaction(ctx, id)
 	}
 	p, err := producer.NewFromConfig(s.cl, s.producer)
 	if err != nil {
@@ -35,7 +36,7 @@ var errAborted = errors.New("the transaction was aborted: nothing was written")
 
 // transaction is a sink that commits when all was read and written, and else aborts.
 func (s *session) transaction(ctx context.Context, id string) (*sink, error) {
-	cfg := txn.DefaultConfig()
+	cfg := s.txn
 	cfg.ID, cfg.Producer = id, s.producer
 	if err := cfg.Validate(); err != nil {
 		return nil, &exitError{exitUsage, err}

@@ -169,4 +169,11 @@ func TestProduceInOneTransaction(t *testing.T) {
 	found, err := k.Transaction(t.Context(), "shop")
 	require.NoError(t, err)
 	require.Empty(t, found.Partitions, "nothing is left open")
+
+	code, _, errs = typed(t, "x:1\n", "produce", "orders", "-X", "transactional.id=till", "-X", "transaction.timeout.ms=9000")
+	require.Zero(t, code, errs)
+	require.Contains(t, succeeds(t, "txns", "describe", "till", "-o", "jsonl"), `"timeout_ms":9000`)
+	code, _, errs = typed(t, "x\n", "produce", "orders", "--txn-id", "till", "--acks", "1")
+	require.Equal(t, exitUsage, code, errs)
+	require.Contains(t, errs, "acks")
 }
