@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/fakebroker/history"
@@ -18,7 +17,9 @@ type Tx struct {
 	r      *Recorder
 	h      *history.Txn
 	commit *history.Call // since when the transaction may be committed; nil: it was not asked for
-	done   map[string]map[history.TopicPartition]int64
+	// done is behind what was processed, by group; commits are the commits of that, begun with the transaction's.
+	done    map[string]map[history.TopicPartition]int64
+	commits map[string]*history.Call
 }
 
 // Begin is s.Begin, recorded.
@@ -32,7 +33,7 @@ func (r *Recorder) Begin(ctx context.Context, s *txn.Session) (*Tx, error) {
 }
 
 func (r *Recorder) begun(tx *txn.Tx) *Tx {
-	t := &Tx{tx: tx, r: r, h: r.Process.Begin(), done: map[string]map[history.TopicPartition]int64{}}
+	t := &Tx{tx: tx, r: r, h: r.Process.Begin(), done: map[string]map[history.TopicPartition]int64{}, commits: map[string]*history.Call{}}
 	r.mu.Lock()
 	r.last = t
 	r.mu.Unlock()
@@ -181,9 +182,13 @@ func (t *Tx) Abort(ctx context.Context) error {
 
 // committing records that the transaction may be committed from now on.
 func (t *Tx) committing() {
-	if t.commit == nil {
-		t.commit = t.h.Commit()
+	if t.commit != nil {
+		return
 	}
+	for group := range t.done {
+		t.commits[group] = t.h.CommitOffsets(group)
+	}
+	t.commit = t.h.Commit()
 }
 
 // ended records how the transaction has ended, as far as the session knows by now.
@@ -212,14 +217,14 @@ func (t *Tx) ended(err error) {
 	}
 }
 
-// offsets records the offsets that are committed without SendOffsets.
+// offsets ends the commits of offsets that need no SendOffsets.
 func (t *Tx) offsets() {
-	for group, at := range t.done {
+	for group, call := range t.commits {
 		var list []history.Offset
-		for tp, offset := range maps.All(at) {
+		for tp, offset := range t.done[group] {
 			list = append(list, history.Offset{TopicPartition: tp, Offset: offset})
 		}
-		t.h.CommitOffsets(group, list...).OK()
+		call.With(list...).OK()
 	}
-	clear(t.done)
+	clear(t.commits)
 }

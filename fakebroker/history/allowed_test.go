@@ -193,11 +193,24 @@ func TestWhatKafkaAllowsPasses(t *testing.T) {
 			r: crashed
 			q: assigned g 0@0
 			q: revoked g 0`},
-		{name: "a member died with its partition, and its ghost gives it up", text: `
+		{name: "a member that was thrown out thinks that it gives up in good order", text: `
 			r: assigned g 0@0
-			r: crashed
 			q: assigned g 0@0
 			r: revoked g 0`},
+		{name: "a member that was thrown out cannot commit", text: `
+			r: assigned g 0@0
+			q: assigned g 0@0
+			r: commit-offsets g 0@1 = fail`},
+		{name: "a commit that was under way when the partition went to another", text: `
+			r: assigned g 0@0
+			r: #1 commit-offsets g 0@1
+			r: revoked g 0
+			q: assigned g 0@0
+			#1 = ok`},
+		{name: "a tool commits", text: `
+			r: assigned g 0@0
+			o: commit-offsets g 0@1 = ok
+			r: processed g 0@0`},
 		{name: "a chain of transactions is no circle", text: `
 			u: begin T1
 			u: send T1 a = 0@0

@@ -218,10 +218,16 @@ func TestAnomaliesAreFound(t *testing.T) {
 			q: processed T2 g 0@0
 			q: commit T2 = ok
 			r: commit T1 = ok`},
-		{name: "a partition is given before it was given up", want: []Finding{TwoOwners}, text: `
+		{name: "a partition is given away, and its owner can still commit", want: []Finding{TwoOwners}, text: `
 			r: assigned g 0@0
 			q: assigned g 0@0
-			r: revoked g 0`},
+			r: commit-offsets g 0@1 = ok`},
+		{name: "likewise in a transaction", want: []Finding{TwoOwners}, text: `
+			r: assigned g 0@0
+			r: begin T1
+			q: assigned g 0@0
+			r: commit-offsets T1 g 0@1 = ok
+			r: abort T1 = ok`},
 	} {
 		t.Run(s.name, s.run)
 	}

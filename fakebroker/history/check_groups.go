@@ -132,55 +132,29 @@ func (f *facts) checkBeyond(g groupPartition, p *progress, r *register) {
 	}
 }
 
-// claim is the time during which a process had a partition.
-type claim struct {
-	process  string
-	from, to *Op // to is nil while it has it, or if it never said
-}
-
-// checkOwners looks for claims that overlap. A process that lost its claim, or died with it, heard of that late: only one
-// that gave it up in good order must have done so before another was given it.
+// checkOwners looks for processes that could commit offsets of a partition when another one of their group had been given
+// it. That two believe at the same time that they have it is no anomaly: a member that was dropped hears of it late, and
+// may even think that it gives up in good order. But the group must know better.
 func (f *facts) checkOwners() {
-	claims := map[groupPartition][]claim{}
-	var order []groupPartition
-	end := func(list []claim, o *Op) {
-		for j := len(list) - 1; j >= 0; j-- {
-			if list[j].process == o.Process && list[j].to == nil {
-				list[j].to = o
-				return
-			}
-		}
-	}
+	owners := map[groupPartition]*Op{}             // who was given it last
+	before := map[groupPartition]map[string]bool{} // who has ever been
 	for i := range f.ops {
 		o := &f.ops[i]
-		if o.Kind == Crashed { // what the dead still say does not count
-			for _, list := range claims {
-				end(list, o)
-			}
-		}
 		for _, p := range o.Offsets {
 			g := groupPartition{o.Group, p.TopicPartition}
 			switch o.Kind {
 			case Assigned:
-				if claims[g] == nil {
-					order = append(order, g)
+				owners[g] = o
+				if before[g] == nil {
+					before[g] = map[string]bool{}
 				}
-				claims[g] = append(claims[g], claim{o.Process, o, nil})
-			case Revoked, Lost:
-				end(claims[g], o)
-			}
-		}
-	}
-	slices.SortFunc(order, compareGroups)
-	for _, g := range order {
-		var latest *claim // of those given up in good order, the one that ended last
-		for i := range claims[g] {
-			c := &claims[g][i]
-			if latest != nil && c.from.Index < latest.to.Index && c.process != latest.process {
-				f.report.find(TwoOwners, []*Op{latest.from, c.from, latest.to}, "%s had %s of group %s when %s was given it", latest.process, g.TopicPartition, g.group, c.process)
-			}
-			if c.to != nil && c.to.Kind == Revoked && (latest == nil || c.to.Index > latest.to.Index) {
-				latest = c
+				before[g][o.Process] = true
+			case CommitOffsets:
+				owner := owners[g]
+				if owner == nil || owner.Process == o.Process || !before[g][o.Process] || o.Outcome != OK {
+					continue // others, such as tools, commit without being members
+				}
+				f.report.find(TwoOwners, []*Op{owner, o}, "%s committed an offset of %s for group %s, which had given it to %s", o.Process, g.TopicPartition, g.group, owner.Process)
 			}
 		}
 	}

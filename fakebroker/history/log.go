@@ -148,6 +148,17 @@ func (c *Call) Fail(err error) { c.end(Fail, err, nil) }
 // Info says that nobody knows whether it was done.
 func (c *Call) Info(err error) { c.end(Info, err, nil) }
 
+// With sets the offsets of a CommitOffsets that was begun before they were known.
+func (c *Call) With(offsets ...Offset) *Call {
+	if c.index >= 0 {
+		c.log.mu.Lock()
+		defer c.log.mu.Unlock()
+		o := &c.log.pages[c.index/pageSize][c.index%pageSize]
+		o.Offsets = append([]Offset(nil), offsets...)
+	}
+	return c
+}
+
 // A SendCall is the Call of a Send.
 type SendCall struct{ Call }
 

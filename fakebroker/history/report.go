@@ -48,7 +48,7 @@ const (
 	BeyondProcessed Finding = "committed beyond processed"
 	// ProcessedTwice: two committed transactions have processed the same record for the same group.
 	ProcessedTwice Finding = "processed twice"
-	// TwoOwners: a process was given a partition of its group before another, which gave it up in good order, had done so.
+	// TwoOwners: a process could commit offsets of a partition that its group had given to another.
 	TwoOwners Finding = "two owners"
 	// OffsetsBack: a committed offset was seen to be lower than one whose commit had been acknowledged.
 	OffsetsBack Finding = "offsets went back"
