@@ -214,6 +214,14 @@ func orderTransactions(resp message.Response) {
 				})
 			}
 		}
+	case *message.ListOffsetsResponse:
+		for _, topic := range r.Topics {
+			for i := range topic.Partitions {
+				if p := &topic.Partitions[i]; p.Timestamp > epoch+60000 {
+					p.Timestamp = 1 // a marker's, which is the broker's clock
+				}
+			}
+		}
 	case *message.TxnOffsetCommitResponse:
 		slices.SortStableFunc(r.Topics, func(x, y message.TxnOffsetCommitResponseTopic) int { return strings.Compare(x.Name, y.Name) })
 	}

@@ -23,9 +23,33 @@ def rewind():
         consumer.seek(TopicPartition(p.topic, p.partition, p.offset if p.offset >= 0 else 0))
 
 
-def transaction():
-    """Copies some records. Offsets are those of the partitions that are owned at the end."""
+def commit():
+    """Commits the transaction with the offsets of what is owned; before partitions are given up, too."""
+    owned = [p for p in consumer.position(consumer.assignment()) if p.offset >= 0]
+    if owned:
+        producer.send_offsets_to_transaction(owned, consumer.consumer_group_metadata(), 30)
+    producer.commit_transaction(30)
+    opened.clear()
+
+
+def begin():
     producer.begin_transaction()
+    opened.append(True)
+
+
+def revoked(*_):
+    if opened:
+        commit()
+
+
+def lost(*_):
+    if opened:
+        producer.abort_transaction(30)
+        opened.clear()
+
+
+def transaction():
+    """Copies some records."""
     read, until = 0, time.monotonic() + 0.05
     while read < 30 and (read == 0 or time.monotonic() < until):
         message = consumer.poll(0.02 if read else 0.2)
@@ -35,18 +59,19 @@ def transaction():
             continue
         if message.error():
             raise KafkaException(message.error())
+        if not opened:
+            begin()
         time.sleep(0.001)
         producer.produce(target, message.value(), message.key())
         producer.poll(0)
         read += 1
-    owned = [p for p in consumer.position(consumer.assignment()) if p.offset >= 0]
-    if owned:
-        producer.send_offsets_to_transaction(owned, consumer.consumer_group_metadata(), 30)
-    producer.commit_transaction(30)
+    if opened:
+        commit()
 
 
+opened = []  # has an element while a transaction is open
 producer.init_transactions(60)
-consumer.subscribe([source])
+consumer.subscribe([source], on_revoke=revoked, on_lost=lost)
 while True:
     try:
         transaction()
@@ -56,4 +81,5 @@ while True:
         if not error.txn_requires_abort():
             sys.exit(3)
         producer.abort_transaction(30)
+        opened.clear()
         rewind()
