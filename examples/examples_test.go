@@ -21,6 +21,7 @@ import (
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/txn"
 	"github.com/ottla-kafka/ottla/wire"
 )
 
@@ -110,6 +111,7 @@ func requireGenerated(t *testing.T, name, text string) {
 func TestReadmeListsTheOptions(t *testing.T) {
 	var all strings.Builder
 	optionTable(&all, "Keys of producers", producer.Properties())
+	optionTable(&all, "Keys of transactions, beside the producer's", txn.Properties())
 	optionTable(&all, "Keys of consumers", consumer.Properties())
 	optionTable(&all, "Keys of both, and of admin", client.ClientProperties())
 	requireGenerated(t, "options", all.String())
