@@ -11,39 +11,23 @@ import (
 // handleAlterConfigs is the old form of IncrementalAlterConfigs: what a resource is not given it loses.
 func handleAlterConfigs(b *Broker, r *Request) {
 	req := r.Body.(*message.AlterConfigsRequest)
-	answers := make([]*refusal, len(req.Resources)) // nil: for the controller
-	resources := make([]config.Resource, len(req.Resources))
+	named := make([]config.Resource, len(req.Resources))
 	for i := range req.Resources {
-		resources[i] = config.Resource{Type: config.ResourceType(req.Resources[i].ResourceType), Name: req.Resources[i].ResourceName}
+		named[i] = config.Resource{Type: config.ResourceType(req.Resources[i].ResourceType), Name: req.Resources[i].ResourceName}
 	}
-	refuseRepeated(resources, answers)
-	forward := &message.AlterConfigsRequest{ValidateOnly: req.ValidateOnly}
-	for i := range req.Resources {
-		if answers[i] == nil {
-			answers[i] = b.checkReplacement(resources[i], req.Resources[i].Configs)
-		}
-		if answers[i] == nil {
-			forward.Resources = append(forward.Resources, req.Resources[i])
-		}
-	}
+	forward, join := divided(named, req.Resources, func(i int) *refusal { return b.checkReplacement(named[i], req.Resources[i].Configs) },
+		func(r config.Resource, f *refusal) message.AlterConfigsResponseAlterConfigsResourceResponse {
+			return message.AlterConfigsResponseAlterConfigsResourceResponse{
+				ErrorCode: int16(f.code), ErrorMessage: f.message(), ResourceType: int8(r.Type), ResourceName: r.Name}
+		})
 	respond := func(controlled []message.AlterConfigsResponseAlterConfigsResourceResponse) {
-		resp := &message.AlterConfigsResponse{}
-		for i, a := range answers {
-			if a == nil {
-				resp.Responses = append(resp.Responses, controlled[0])
-				controlled = controlled[1:]
-				continue
-			}
-			resp.Responses = append(resp.Responses, message.AlterConfigsResponseAlterConfigsResourceResponse{
-				ErrorCode: int16(a.code), ErrorMessage: a.message(), ResourceType: int8(resources[i].Type), ResourceName: resources[i].Name})
-		}
-		r.Respond(resp)
+		r.Respond(&message.AlterConfigsResponse{Responses: join(controlled)})
 	}
-	if len(forward.Resources) == 0 {
+	if len(forward) == 0 {
 		respond(nil)
 		return
 	}
-	r.Body = forward
+	r.Body = &message.AlterConfigsRequest{ValidateOnly: req.ValidateOnly, Resources: forward}
 	b.propose(r, func(resp message.Response) { respond(resp.(*message.AlterConfigsResponse).Responses) })
 }
 

@@ -24,60 +24,24 @@ const (
 // the controller, and puts the answers together in the order of the request.
 func handleIncrementalAlterConfigs(b *Broker, r *Request) {
 	req := r.Body.(*message.IncrementalAlterConfigsRequest)
-	answers := make([]*refusal, len(req.Resources)) // nil: for the controller; code None: done here
-	resources := make([]config.Resource, len(req.Resources))
+	named := make([]config.Resource, len(req.Resources))
 	for i := range req.Resources {
-		resources[i] = config.Resource{Type: config.ResourceType(req.Resources[i].ResourceType), Name: req.Resources[i].ResourceName}
+		named[i] = config.Resource{Type: config.ResourceType(req.Resources[i].ResourceType), Name: req.Resources[i].ResourceName}
 	}
-	refuseRepeated(resources, answers)
-	forward := &message.IncrementalAlterConfigsRequest{ValidateOnly: req.ValidateOnly}
-	for i := range req.Resources {
-		if answers[i] == nil {
-			answers[i] = b.checkIncremental(resources[i], req.Resources[i].Configs)
-		}
-		if answers[i] == nil {
-			forward.Resources = append(forward.Resources, req.Resources[i])
-		}
-	}
+	forward, join := divided(named, req.Resources, func(i int) *refusal { return b.checkIncremental(named[i], req.Resources[i].Configs) },
+		func(r config.Resource, f *refusal) message.IncrementalAlterConfigsResponseAlterConfigsResourceResponse {
+			return message.IncrementalAlterConfigsResponseAlterConfigsResourceResponse{
+				ErrorCode: int16(f.code), ErrorMessage: f.message(), ResourceType: int8(r.Type), ResourceName: r.Name}
+		})
 	respond := func(controlled []message.IncrementalAlterConfigsResponseAlterConfigsResourceResponse) {
-		resp := &message.IncrementalAlterConfigsResponse{}
-		for i, a := range answers {
-			if a == nil {
-				resp.Responses = append(resp.Responses, controlled[0])
-				controlled = controlled[1:]
-				continue
-			}
-			resp.Responses = append(resp.Responses, message.IncrementalAlterConfigsResponseAlterConfigsResourceResponse{
-				ErrorCode: int16(a.code), ErrorMessage: a.message(), ResourceType: int8(resources[i].Type), ResourceName: resources[i].Name})
-		}
-		r.Respond(resp)
+		r.Respond(&message.IncrementalAlterConfigsResponse{Responses: join(controlled)})
 	}
-	if len(forward.Resources) == 0 {
+	if len(forward) == 0 {
 		respond(nil)
 		return
 	}
-	r.Body = forward
+	r.Body = &message.IncrementalAlterConfigsRequest{ValidateOnly: req.ValidateOnly, Resources: forward}
 	b.propose(r, func(resp message.Response) { respond(resp.(*message.IncrementalAlterConfigsResponse).Responses) })
-}
-
-func (f *refusal) message() *string {
-	if f.code == errcode.None || f.text == "" {
-		return nil
-	}
-	return &f.text
-}
-
-// refuseRepeated refuses every mention of a resource that is mentioned twice.
-func refuseRepeated(resources []config.Resource, answers []*refusal) {
-	first := make(map[config.Resource]int, len(resources))
-	for i, r := range resources {
-		if at, ok := first[r]; ok {
-			answers[at] = refusef(errcode.InvalidRequest, "Each resource must appear at most once.")
-			answers[i] = answers[at]
-			continue
-		}
-		first[r] = i
-	}
 }
 
 // checkIncremental is what happens to a resource before the controller sees it.
