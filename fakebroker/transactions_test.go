@@ -90,9 +90,9 @@ func committed(c *rawClient, topic string, partition int32) []string {
 	req.IsolationLevel, req.MinBytes = 1, 0
 	p := call[*message.FetchResponse](c, 12, req).Responses[0].Partitions[0]
 	require.Zero(c.t, p.ErrorCode)
-	aborted := make(map[int64]int64)
+	aborted := make(map[int64][]int64) // those of one producer rise
 	for _, a := range p.AbortedTransactions {
-		aborted[a.ProducerId] = a.FirstOffset
+		aborted[a.ProducerId] = append(aborted[a.ProducerId], a.FirstOffset)
 	}
 	var all []string
 	for raw := p.Records; len(raw) > 0; {
@@ -101,12 +101,12 @@ func committed(c *rawClient, topic string, partition int32) []string {
 		raw = rest
 		h, err := record.ParseHeader(b)
 		require.NoError(c.t, err)
-		first, out := aborted[h.ProducerID]
-		if h.Control() {
-			if out && h.BaseOffset > first { // not the end of an earlier one
-				delete(aborted, h.ProducerID)
-			}
-		} else if !out || h.BaseOffset < first {
+		next := aborted[h.ProducerID]
+		out := len(next) > 0 && h.BaseOffset >= next[0]
+		switch {
+		case h.Control() && out: // and not the end of an earlier one
+			aborted[h.ProducerID] = next[1:]
+		case !h.Control() && !out:
 			all = append(all, values(c.t, b)...)
 		}
 	}
