@@ -1,4 +1,4 @@
-// Package admin looks after a cluster: topics, configurations, offsets and records of partitions, groups, brokers.
+// Package admin looks after a cluster: topics, configurations, offsets and records of partitions, groups, transactions, brokers.
 //
 //	adm := admin.New(cl)                             // or admin.Dial(seeds), which owns a client; then Close it
 //	_, err := adm.CreateTopics(ctx, admin.NewTopic{Name: "orders", Partitions: 6})
@@ -29,6 +29,18 @@
 //	fmt.Print(plan)
 //	_, err = plan.Execute(ctx, adm)
 //
+// # Transactions
+//
+// A transactional id belongs to a coordinator, which ListTransactions and DescribeTransactions ask; what partitions know of
+// producers, and which open transaction holds their readers back, says DescribeProducers. An open transaction ends with its
+// coordinator: FenceProducers and ForceTerminateTransaction abort it there and fence whoever has the id. One that no
+// coordinator knows hangs, and is ended on its partition:
+//
+//	rows, err := adm.HangingTransactions(ctx, admin.HangingSearch{Topics: []string{"orders"}})
+//	for _, h := range rows {
+//		err = adm.AbortTransaction(ctx, h.AbortSpec())
+//	}
+//
 // # Old brokers
 //
 // Everything works with brokers from 2.1 on unless its comment names a later version; then the error of an older broker
@@ -42,6 +54,10 @@
 //	                            a noun each
 //	groups.go describe_groups.go remove_members.go group_offsets.go
 //	                            groups, at their coordinators, which groups.go finds
+//	transactions.go fence_producers.go
+//	                            transactional ids, at their coordinators
+//	producers.go hanging_transactions.go abort_transaction.go
+//	                            producers and transactions of partitions, at their leaders
 //	reset_offsets.go lag.go     what is made of them: a reset as a plan, how far a group is behind
 //	versions.go                 what a request leaves out for older brokers
 //
