@@ -309,3 +309,16 @@ func TestFeaturesAreChosenForANewCluster(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkTransactions is one transaction of one record: AddPartitionsToTxn, Produce, EndTxn, and what follows from that.
+func BenchmarkTransactions(b *testing.B) {
+	k, err := fakebroker.New(fakebroker.Topic("t", 1))
+	require.NoError(b, err)
+	defer k.Close(b.Context())
+	p := begin(connect(b, k), "job", time.Minute)
+	for b.Loop() {
+		require.Equal(b, errcode.None, p.add("t", 0))
+		require.Equal(b, errcode.None, p.write("t", 0, "v"))
+		require.Equal(b, errcode.None, p.end(5, true))
+	}
+}

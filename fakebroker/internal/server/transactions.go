@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
@@ -22,6 +23,9 @@ const (
 	transactionsTopic = "__transaction_state"
 	// transactionFeature is the feature whose level says which protocol of transactions holds.
 	transactionFeature = "transaction.version"
+	// endPatience is how long a request waits for the transaction before it to be ended: what clients would wait before they
+	// ask again.
+	endPatience = 20 * time.Millisecond
 )
 
 // transactions are the transaction coordinators of this broker: it coordinates the transactional ids of those partitions
@@ -53,6 +57,7 @@ func newTransactions(b *Broker) *transactions {
 			return transaction.New(transaction.Options{
 				Environment:      *t.environment.Load(),
 				CoordinatorEpoch: epoch,
+				Patience:         endPatience,
 				SendMarkers:      t.markers.send,
 				AskProducerID:    t.askProducerID,
 				Changed:          t.changed,

@@ -27,7 +27,7 @@ type VerifyPartitions struct {
 
 func (m *Machine) addPartitions(now time.Time, ticket coordinator.Ticket, r AddPartitions, out *coordinator.Result) {
 	if t := m.txns[r.ID]; t != nil && t.state.preparing() {
-		out.Refuse(ticket, errcode.ConcurrentTransactions) // whoever asks: an exhausted epoch may be on its way out
+		m.busy(now, r.ID, ticket, r, out) // whoever asks: an exhausted epoch may be on its way out
 		return
 	}
 	t, code := m.find(r.ID, r.Producer.ID, r.Producer.Epoch)
@@ -53,13 +53,14 @@ func (m *Machine) addPartitions(now time.Time, ticket coordinator.Ticket, r AddP
 	out.Reply(ticket, nil)
 }
 
-func (m *Machine) verifyPartitions(ticket coordinator.Ticket, r VerifyPartitions, out *coordinator.Result) {
+func (m *Machine) verifyPartitions(now time.Time, ticket coordinator.Ticket, r VerifyPartitions, out *coordinator.Result) {
 	t, code := m.find(r.ID, r.Producer.ID, r.Producer.Epoch)
-	if code == errcode.None && t.state.preparing() {
-		code = errcode.ConcurrentTransactions
-	}
 	if code != errcode.None {
 		out.Refuse(ticket, code)
+		return
+	}
+	if t.state.preparing() {
+		m.busy(now, r.ID, ticket, r, out)
 		return
 	}
 	codes := make([]errcode.Code, len(r.Partitions))

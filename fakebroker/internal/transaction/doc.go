@@ -30,6 +30,7 @@
 //	environment.go       the level of transaction.version, and the configs
 //	init_producer_id.go  add_partitions.go  end_txn.go   one file per request: the rules of epochs are in the first and the last
 //	markers.go           what happens between decided and complete
+//	patience.go          requests that come while a transaction is being ended
 //	expire.go            transactions that take too long, ids that nobody uses
 //	list.go  describe.go administration;  inspect.go  what tests look at
 //	testdata/            stories with every record and answer; the tables of all requests in all states

@@ -46,7 +46,8 @@ func (m *Machine) endSameEpoch(now time.Time, ticket coordinator.Ticket, t *txn,
 	case t.epoch != r.Producer.Epoch:
 		code = errcode.ProducerFenced
 	case t.state.preparing():
-		code = errcode.ConcurrentTransactions
+		m.busy(now, r.ID, ticket, r, out)
+		return
 	case t.state == CompleteCommit && r.Commit, t.state == CompleteAbort && !r.Commit:
 		out.Reply(ticket, Producer{t.producerID, t.epoch})
 		return
@@ -80,7 +81,8 @@ func (m *Machine) endBumping(now time.Time, ticket coordinator.Ticket, t *txn, r
 	code := errcode.None
 	switch {
 	case t.state.preparing():
-		code = errcode.ConcurrentTransactions
+		m.busy(now, r.ID, ticket, r, out)
+		return
 	case t.producerID != r.Producer.ID && !overflow:
 		code = errcode.InvalidProducerIdMapping
 	case t.epoch != r.Producer.Epoch && !(complete && again):

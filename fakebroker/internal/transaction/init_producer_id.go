@@ -50,7 +50,7 @@ func (m *Machine) initProducerID(now time.Time, ticket coordinator.Ticket, r Ini
 			epoch: noProducerEpoch, lastEpoch: noProducerEpoch, state: Empty, start: noTime}
 	}
 	if t.state.preparing() {
-		out.Refuse(ticket, errcode.ConcurrentTransactions)
+		m.busy(now, r.ID, ticket, r, out)
 		return
 	}
 	if !t.accepts(r.Expected) {

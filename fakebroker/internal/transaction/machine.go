@@ -22,6 +22,9 @@ type Options struct {
 	// AskProducerID has a request handed in again with a new producer id (NeedsProducerID.With), for what the machine does of
 	// its own accord.
 	AskProducerID func(id string, n NeedsProducerID)
+	// Patience is how long a request waits for the end of the transaction before, instead of being told to come again; zero
+	// for not at all.
+	Patience time.Duration
 	// Changed, when it is set, is called with each transactional id that has changed, after its record was replayed. Tests
 	// wait with it.
 	Changed func(id string)
@@ -29,7 +32,8 @@ type Options struct {
 	Bugs bug.Set
 }
 
-// A Machine is the transaction coordinator of one partition of __transaction_state. It implements coordinator.Shard.
+// A Machine is the transaction coordinator of one partition of __transaction_state. It implements coordinator.Shard and
+// coordinator.Dropper.
 type Machine struct {
 	o      Options
 	env    Environment
@@ -37,6 +41,7 @@ type Machine struct {
 	txns   map[string]*txn
 	open   int      // how many are Ongoing
 	due    []string // timed out, as of the last check
+	parked []parked // requests that wait for the end of a transaction, in order of their times
 	loaded bool
 
 	nextAbortCheck, nextExpiryCheck time.Time // set once loaded
@@ -64,7 +69,7 @@ func (m *Machine) Handle(now time.Time, r coordinator.Request, out *coordinator.
 	case AddPartitions:
 		m.addPartitions(now, r.Ticket, b, out)
 	case VerifyPartitions:
-		m.verifyPartitions(r.Ticket, b, out)
+		m.verifyPartitions(now, r.Ticket, b, out)
 	case EndTxn:
 		m.endTxn(now, r.Ticket, b, out)
 	case MarkersWritten:
@@ -114,7 +119,10 @@ func (m *Machine) Deadline() (next time.Time) {
 	if len(m.due) > 0 {
 		return m.nextAbortCheck.Add(-m.set.abortCheck) // of the check that found them
 	}
-	if m.open > 0 {
+	if len(m.parked) > 0 {
+		next = m.parked[0].until
+	}
+	if m.open > 0 && (next.IsZero() || m.nextAbortCheck.Before(next)) {
 		next = m.nextAbortCheck
 	}
 	if len(m.txns) > 0 && (next.IsZero() || m.nextExpiryCheck.Before(next)) {
@@ -128,6 +136,8 @@ func (m *Machine) Tick(now time.Time, out *coordinator.Result) {
 	switch {
 	case len(m.due) > 0:
 		m.abortNext(now, out)
+	case len(m.parked) > 0 && !now.Before(m.parked[0].until):
+		m.refuseParked(errcode.ConcurrentTransactions, out)
 	case m.open > 0 && !now.Before(m.nextAbortCheck):
 		m.findTimedOut(now)
 		m.nextAbortCheck = now.Add(m.set.abortCheck)

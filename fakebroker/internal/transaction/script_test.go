@@ -23,7 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata sh
 // TestScripts runs the stories in testdata: each line that starts with a letter is a command, the lines behind it are
 // what came of it. go test -rewrite writes them anew.
 //
-//	broker level=2 [config=value ...]              a new coordinator
+//	broker level=2 [patience=20ms] [config=value ...]   a new coordinator
 //	init ID [timeout=MS] [as=PID/EPOCH]            InitProducerId
 //	add|add2 ID PID/EPOCH TOPIC:N ...              AddPartitionsToTxn of a client of transaction.version 0 or 2
 //	verify ID PID/EPOCH TOPIC:N ...                the same, asking only
@@ -80,7 +80,14 @@ func runScript(t *testing.T, text string) string {
 					configs[key] = value
 				}
 			}
+			wait := configs["patience"]
+			delete(configs, "patience")
 			s.bench = newBench(t, level, configs)
+			if wait != "" {
+				d, err := time.ParseDuration(wait)
+				require.NoError(t, err)
+				s.wait, s.m.o.Patience = d, d
+			}
 			s.printf = func(format string, args ...any) { fmt.Fprintf(&s.text, "  "+format+"\n", args...) }
 			continue
 		}

@@ -82,12 +82,12 @@ func (m *Machine) write(t *txn, next txn, out *coordinator.Result) {
 	}
 	next.previousID = t.producerID
 	out.Record(&logrecord.TransactionLogKey{TransactionalId: t.id}, next.record(m.env.Level), recordVersion(m.env.Level))
-	out.Written = append(out.Written, func(time.Time, *coordinator.Result) {
-		if now := m.txns[t.id]; now != nil {
-			now.lastEpoch = next.lastEpoch
-			now.counts = next.counts
+	out.Written = append(out.Written, func(now time.Time, out *coordinator.Result) {
+		if written := m.txns[t.id]; written != nil {
+			written.lastEpoch, written.counts = next.lastEpoch, next.counts
 		}
 		m.o.Changed(t.id)
+		m.resume(now, t.id, out)
 	})
 }
 
