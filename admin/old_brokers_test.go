@@ -103,3 +103,37 @@ func TestClientMetricsAreListedByKafka37(t *testing.T) {
 	_, err = a.ListConfigResources(t.Context(), admin.TopicResource)
 	require.ErrorIs(t, err, client.ErrUnsupportedVersion)
 }
+
+// Kafka 2.1 has transactions and tells nothing of them; their producers can be fenced there, too.
+func TestTransactionsOfKafka21(t *testing.T) {
+	p := kafka21(t, coordinated(func(r *wiretest.Request) message.Response {
+		if req, ok := r.Body.(*message.InitProducerIdRequest); ok {
+			require.EqualValues(t, 1, r.Version)
+			require.Equal(t, "billing", *req.TransactionalId)
+			return &message.InitProducerIdResponse{ProducerId: 5, ProducerEpoch: 2, OngoingTxnProducerId: -1, OngoingTxnProducerEpoch: -1}
+		}
+		return nil
+	}, func(string) int32 { return 1 }))
+	p.SetTopic("orders", 3, 1)
+	for k, most := range map[wire.Key]int16{wire.KeyFindCoordinator: 2, wire.KeyInitProducerId: 1, wire.KeyListTransactions: -1, wire.KeyDescribeTransactions: -1,
+		wire.KeyDescribeProducers: -1, wire.KeyWriteTxnMarkers: -1} {
+		least, _, _ := wire.BrokerVersions(k)
+		p.SetVersions(k, least, most)
+	}
+	a := adminOf(t, p)
+	for name, call := range map[string]func() error{
+		"list":      func() error { _, err := a.ListTransactions(t.Context(), admin.TransactionFilter{}); return err },
+		"describe":  func() error { _, err := a.DescribeTransactions(t.Context(), "billing"); return err },
+		"producers": func() error { _, err := a.DescribeProducers(t.Context(), tp("orders", 0)); return err },
+		"hanging":   func() error { _, err := a.HangingTransactions(t.Context(), admin.HangingSearch{}); return err },
+		"abort": func() error {
+			return a.AbortTransaction(t.Context(), admin.AbortSpec{TopicPartition: tp("orders", 0), ProducerID: 5})
+		},
+	} {
+		require.ErrorIs(t, call(), client.ErrUnsupportedVersion, name)
+	}
+	rows, err := a.FenceProducers(t.Context(), "billing")
+	require.NoError(t, err)
+	require.Equal(t, []admin.FencedProducer{{ID: "billing", ProducerID: 5, ProducerEpoch: 2}}, rows)
+	require.NoError(t, a.ForceTerminateTransaction(t.Context(), "billing"), "without a look whether it exists")
+}

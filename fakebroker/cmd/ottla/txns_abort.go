@@ -19,7 +19,7 @@ type txnsAbortCmd struct {
 	IDs              []string `arg:"" optional:"" name:"transactional-id" help:"Ids whose coordinators abort what is open; their producers are fenced."`
 	Hanging          bool     `xor:"what" help:"All that 'txns hanging' finds with the same flags."`
 	StartOffset      *int64   `xor:"what" placeholder:"OFFSET" help:"The one that is open since OFFSET on the partition of --topic NAME:P."`
-	ProducerID       *int64   `name:"producer-id" xor:"what" placeholder:"N" help:"The one of this producer on the partition of --topic NAME:P, without asking what is open there (brokers before 2.8)."`
+	ProducerID       *int64   `name:"producer-id" xor:"what" placeholder:"N" help:"The one of this producer on the partition of --topic NAME:P, without asking what is open there."`
 	ProducerEpoch    int16    `default:"0" placeholder:"N" help:"With --producer-id: the producer's epoch."`
 	CoordinatorEpoch int32    `default:"0" placeholder:"N" help:"With --producer-id: the epoch of the coordinator."`
 	Execute          bool     `help:"Do it, instead of showing what would be done."`
@@ -130,7 +130,7 @@ func (s *session) notHanging(ctx context.Context, p admin.TopicPartition, start 
 	return fmt.Errorf("the transaction since offset %d of %v does not hang: its coordinator will end it\nottla: abort it there with 'ottla txns abort %s'", start, p, id)
 }
 
-// blindly writes a marker for what brokers before 2.8 cannot describe.
+// blindly writes a marker for what is named, unseen.
 func (c *txnsAbortCmd) blindly(ctx context.Context, s *session, p admin.TopicPartition) (*table, error) {
 	spec := admin.AbortSpec{TopicPartition: p, ProducerID: *c.ProducerID, ProducerEpoch: c.ProducerEpoch, CoordinatorEpoch: c.CoordinatorEpoch}
 	var err error
