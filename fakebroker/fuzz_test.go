@@ -56,7 +56,7 @@ func (p *program) batch(t testing.TB) []byte {
 
 func (p *program) request(t testing.TB) (int16, message.Request) {
 	partition := int32(p.choose(0, 0, 1, 9, -1))
-	switch p.next() % 9 {
+	switch p.next() % 13 {
 	case 0, 1:
 		return 12, produceRequest(p.topic(), partition, int16(p.choose(-1, 1, 2)), p.batch(t))
 	case 2, 3:
@@ -79,9 +79,42 @@ func (p *program) request(t testing.TB) (int16, message.Request) {
 	case 7:
 		name := p.topic()
 		return 6, &message.DeleteTopicsRequest{TimeoutMs: 1000, Topics: []message.DeleteTopicState{{Name: &name}}}
+	case 8, 9, 10, 11:
+		return p.transaction(partition)
 	}
 	name := p.topic()
 	return 12, &message.MetadataRequest{Topics: []message.MetadataRequestTopic{{Name: &name}}, AllowAutoTopicCreation: p.next()%2 == 0}
+}
+
+// transaction is a request about a transaction: of the producer that there is, as a rule, or of one that is not.
+func (p *program) transaction(partition int32) (int16, message.Request) {
+	id := "t"
+	producer, epoch := p.choose(0, 0, 0, 1, -1), int16(p.choose(0, 0, 1, 2, -1, 1<<15-1))
+	switch p.next() % 6 {
+	case 0:
+		req := message.NewInitProducerIdRequest()
+		req.TransactionalId, req.TransactionTimeoutMs = &id, int32(p.choose(1000, 0))
+		return 5, req
+	case 1:
+		return 3, &message.AddPartitionsToTxnRequest{V3AndBelowTransactionalId: id, V3AndBelowProducerId: producer, V3AndBelowProducerEpoch: epoch,
+			V3AndBelowTopics: []message.AddPartitionsToTxnTopic{{Name: p.topic(), Partitions: []int32{partition}}}}
+	case 2:
+		b := record.NewBuilder(nil)
+		b.Append(time.Now().UnixMilli(), []byte("k"), []byte("t"), nil)
+		req := produceRequest(p.topic(), partition, -1, b.Seal(record.Stamp{ProducerID: producer, ProducerEpoch: epoch, BaseSequence: int32(p.choose(0, 1, 2)), Transactional: true}))
+		req.TransactionalId = &id
+		return int16(p.choose(10, 11, 12)), req
+	case 3:
+		req := message.NewTxnOffsetCommitRequest()
+		req.TransactionalId, req.GroupId, req.ProducerId, req.ProducerEpoch = id, p.topic(), producer, epoch
+		req.Topics = []message.TxnOffsetCommitRequestTopic{{Name: p.topic(), Partitions: []message.TxnOffsetCommitRequestPartition{{PartitionIndex: partition, CommittedOffset: p.number()}}}}
+		return int16(p.choose(3, 4, 5)), req
+	case 4:
+		return 2, &message.WriteTxnMarkersRequest{Markers: []message.WritableTxnMarker{{ProducerId: producer, ProducerEpoch: epoch, TransactionResult: p.next()%2 == 0,
+			CoordinatorEpoch: int32(p.choose(0, 1, -1)), TransactionVersion: int8(p.choose(0, 1, 2)),
+			Topics: []message.WritableTxnMarkerTopic{{Name: p.topic(), PartitionIndexes: []int32{partition, partition}}}}}}
+	}
+	return int16(p.choose(3, 5)), &message.EndTxnRequest{TransactionalId: id, ProducerId: producer, ProducerEpoch: epoch, Committed: p.next()%2 == 0}
 }
 
 // FuzzBrokerAPI runs a program of requests, some of them garbage, over three connections: the broker answers or closes,

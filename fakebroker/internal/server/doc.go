@@ -27,6 +27,8 @@
 //   - The controller's driver has one goroutine; ApplyImage and the done functions of Submit run on it.
 //   - The group coordinators have one goroutine (package coordinator), the transaction coordinators another; their answers
 //     leave from it. Each transaction that is being ended has one more until its markers are written.
+//   - A Produce request that opens a transaction in a partition has a goroutine of its own from then on: it waits for the
+//     transaction coordinator and appends (transactional.go).
 //   - keepUp (upkeep.go) runs the storage manager's periodic work.
 //   - Timers of purgatory and fault rules only wake connections.
 //
