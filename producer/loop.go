@@ -211,6 +211,9 @@ func (l *loop) step() {
 		for _, mb := range eff.Discard {
 			l.discard(mb.Owner.(*batch))
 		}
+		if l.p.txnID != nil {
+			l.tellSession(eff) // before the verdicts: a flush that waits for those must not come back first
+		}
 		for i := range eff.Verdicts {
 			l.conclude(&eff.Verdicts[i])
 		}
@@ -225,9 +228,6 @@ func (l *loop) step() {
 		}
 		for _, mp := range eff.Bumped {
 			l.noteBump(mp.Owner.(*part))
-		}
-		if l.p.txnID != nil {
-			l.tellSession(eff)
 		}
 		if len(l.extra) == 0 {
 			return

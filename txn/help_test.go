@@ -62,11 +62,7 @@ func submit(t *testing.T, tx *txn.Tx, topic string, values ...string) {
 // committed is what read_committed readers see of partition 0 of a topic, in order.
 func committed(t *testing.T, cl *client.Client, topic string) []string {
 	tp := consumer.TopicPartition{Topic: topic}
-	asked, err := consumer.New(cl, consumer.WithIsolation(consumer.ReadCommitted))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, asked.Close(context.Background())) }()
-	ends, err := asked.EndOffsets(t.Context(), tp)
-	require.NoError(t, err)
+	ends := stableEnd(t, cl, tp)
 	c, err := consumer.New(cl, consumer.Assign(topic, 0), consumer.StartAt(consumer.Earliest), consumer.WithIsolation(consumer.ReadCommitted), consumer.Fetching(1, 10*time.Millisecond))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close(context.Background())) }()
@@ -83,6 +79,25 @@ func committed(t *testing.T, cl *client.Client, topic string) []string {
 		}
 	}
 	return out
+}
+
+// stableEnd is where read_committed readers end, once the markers of what has ended are written.
+func stableEnd(t *testing.T, cl *client.Client, tp consumer.TopicPartition) map[consumer.TopicPartition]int64 {
+	var ends [2]map[consumer.TopicPartition]int64
+	for range 200 { // a transaction may be open, so not for ever
+		for i, level := range []consumer.Isolation{consumer.ReadCommitted, consumer.ReadUncommitted} {
+			c, err := consumer.New(cl, consumer.WithIsolation(level))
+			require.NoError(t, err)
+			ends[i], err = c.EndOffsets(t.Context(), tp)
+			require.NoError(t, err)
+			require.NoError(t, c.Close(context.Background()))
+		}
+		if ends[0][tp] == ends[1][tp] {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return ends[0]
 }
 
 // offsetOf is what a group has committed for orders-0, waiting for open transactions; -1 when nothing.

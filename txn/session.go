@@ -177,12 +177,14 @@ func (s *Session) Begin(ctx context.Context) (*Tx, error) {
 			return false
 		})
 		if err != nil {
+			s.intakes.void(err)
 			return nil, s.failed("Begin", Abortable, fmt.Errorf("waiting for the end of the transaction before: %w", err))
 		}
 		if err := s.overErr("Begin"); err != nil {
 			return nil, err
 		}
-		if err := errors.Join(s.settle(ctx), s.intakes.restore(ctx)); err != nil {
+		if err := s.intakes.ready(ctx, s.settle); err != nil {
+			s.intakes.void(err)
 			return nil, s.failed("Begin", Abortable, err)
 		}
 		implicit := s.features.implicit(s)

@@ -128,7 +128,7 @@ func (tx *Tx) open(op string) error {
 	switch out, err := tx.result(); {
 	case out == Committed && op == "Commit":
 		return nil
-	case out == Aborted && op == "Abort":
+	case out == Aborted && op == "Abort" && current:
 		return nil
 	case out == Aborted && err != nil:
 		return err

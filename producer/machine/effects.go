@@ -19,6 +19,13 @@ type Effects struct {
 	// Discard: the same, for batches that come to no verdict of their own: replaced by
 	// their pieces, emptied, or pieces that came too late.
 	Discard []*Batch
+	// Enlist: make each partition part of the open transaction and bring Enlisted; in an
+	// implicit one it is so already, and this says that something was sent there.
+	Enlist []*Partition
+	// Doomed: batches of the open transaction that were not acknowledged, so that it cannot be
+	// committed. After the first, what was not sent is given up as after Dropped. It comes before
+	// the verdicts, so that whoever waits for those knows.
+	Doomed []Doom
 	// Verdicts: tell the owners of the records, in this order.
 	Verdicts []Verdict
 	// Send: put the requests on the wire, in this order, and bring Replied for
@@ -30,12 +37,6 @@ type Effects struct {
 	Refresh bool
 	// Bumped: these partitions have begun a new epoch, for whoever wants to know.
 	Bumped []*Partition
-	// Enlist: make each partition part of the open transaction and bring Enlisted; in an
-	// implicit one it is so already, and this says that something was sent there.
-	Enlist []*Partition
-	// Doomed: batches of the open transaction that were not acknowledged, so that it cannot be
-	// committed. After the first, what was not sent is given up as after Dropped.
-	Doomed []Doom
 }
 
 // Doom is the end of a batch that spoils its transaction.
@@ -46,7 +47,7 @@ type Doom struct {
 	Err       error        // why there was no answer, nil when there was
 	Expired   bool
 	// Sequenced: a place in the partition's sequence was given away for it, so that the next
-	// transaction needs another epoch, or that place again (see Partition.rewind).
+	// transaction needs another epoch, or that place again (see Machine.renew).
 	Sequenced bool
 }
 
