@@ -175,7 +175,9 @@ func (t *Tx) Abort(ctx context.Context) error {
 	} else {
 		call.OK()
 	}
-	t.ended(errors.New("aborted"))
+	if t.commit != nil {
+		t.ended(errors.Join(errors.New("aborted"), err))
+	}
 	t.r.rewound()
 	return err
 }
@@ -191,40 +193,47 @@ func (t *Tx) committing() {
 	t.commit = t.h.Commit()
 }
 
-// ended records how the transaction has ended, as far as the session knows by now.
+// ended records how the transaction has ended, as far as the session knows by now. What it says of errors is held to: after
+// one of class Abortable or Fenced nothing of the transaction is or will be committed.
 func (t *Tx) ended(err error) {
-	switch t.tx.Outcome() {
-	case txn.Committed:
+	outcome, class := t.tx.Outcome(), txn.Class(err)
+	switch {
+	case outcome == txn.Committed:
 		t.committing()
-		t.offsets()
+		t.offsets(nil)
 		t.commit.OK()
-	case txn.Aborted:
-		if t.commit != nil {
-			t.commit.Fail(err)
-		} else {
+	case t.commit == nil:
+		if outcome == txn.Aborted {
 			t.h.Abort().OK()
 		}
+	case outcome == txn.Aborted, err != nil && class != txn.OutcomeUnknown:
+		t.offsets(errNotCommitted)
+		t.commit.Fail(errors.Join(errNotCommitted, err))
 	default:
-		if t.commit != nil && txn.Class(err) == txn.Fenced {
-			t.commit.Fail(err) // the session says that nothing of it is or will be committed
-		} else if t.commit != nil {
-			t.offsets()
-			t.commit.Info(err)
-		}
+		t.offsets(errInDoubt)
+		t.commit.Info(errors.Join(errInDoubt, err))
 	}
 	if err != nil {
 		t.r.rewound()
 	}
 }
 
-// offsets ends the commits of offsets that need no SendOffsets.
-func (t *Tx) offsets() {
+var (
+	errNotCommitted = errors.New("the transaction was not committed")
+	errInDoubt      = errors.New("the transaction is in doubt")
+)
+
+// offsets ends the commits of offsets that need no SendOffsets: with an error nobody knows whether they were sent.
+func (t *Tx) offsets(err error) {
 	for group, call := range t.commits {
 		var list []history.Offset
 		for tp, offset := range t.done[group] {
 			list = append(list, history.Offset{TopicPartition: tp, Offset: offset})
 		}
-		call.With(list...).OK()
+		if call.With(list...); err != nil {
+			call.Info(err)
+		} else {
+			call.OK()
+		}
 	}
-	clear(t.commits)
 }
