@@ -24,6 +24,7 @@ type claim struct {
 	start     Where       // where the application sent it before it was read
 	committed Position    // what the group has, as far as this consumer knows; Offset -1: nothing
 	tried     Position    // what a transaction under way has sent to be committed; Offset -1: nothing
+	seen      int64       // position at its last Portion, -1 none
 	final     *Position   // what was done when Run or Serve ended while the claim was being given up
 
 	work      *machine.Work[Record] // Run and Serve, nil otherwise
@@ -46,7 +47,7 @@ type claim struct {
 }
 
 func newClaim(g *group, tp TopicPartition, held context.Context) *claim {
-	c := &claim{TopicPartition: tp, g: g, held: held, committed: nowhere, tried: nowhere, more: make(chan struct{}, 1)}
+	c := &claim{TopicPartition: tp, g: g, held: held, committed: nowhere, tried: nowhere, seen: -1, more: make(chan struct{}, 1)}
 	c.over, c.end = context.WithCancelCause(context.Background())
 	c.ending, c.endSoon = context.WithCancelCause(context.Background())
 	return c

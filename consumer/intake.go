@@ -106,6 +106,7 @@ func (in *Intake) Portion() (Portion, error) {
 			continue
 		}
 		at := c.cell.Position()
+		c.seen = at.Offset
 		if at.Offset < 0 || at.Offset == c.committed.Offset || !held && at.Offset == 0 {
 			continue
 		}
@@ -154,21 +155,21 @@ func (in *Intake) Settle(p Portion) {
 		}
 	}
 	for _, c := range g.claims {
-		c.tried = nowhere
-		if c.cell != nil {
-			c.settle(p.Offsets[c.TopicPartition].At)
-		}
+		c.settle()
 	}
 	g.poke()
 }
 
-// settle ends what is in hand; what was handed out behind the offset stays. g.mu is held.
-func (c *claim) settle(offset int64) {
-	if c.cell.Held() && offset > c.cell.Done().Offset && offset < c.cell.Position().Offset {
-		c.cell.Hold(offset)
-		return
+// settle ends what was in hand at the last Portion; what was handed out since stays. g.mu is held.
+func (c *claim) settle() {
+	switch {
+	case c.cell == nil || !c.cell.Held() || c.seen < 0:
+	case c.seen >= c.cell.Position().Offset:
+		c.cell.Unhold()
+	case c.seen > c.cell.Done().Offset:
+		c.cell.Hold(c.seen)
 	}
-	c.cell.Unhold()
+	c.tried, c.seen = nowhere, -1
 }
 
 // nowhere is the position of what has none.
@@ -207,7 +208,7 @@ func (in *Intake) Rewind(ctx context.Context) error {
 			g.c.driver.Step(machine.Sought{TopicPartition: tp, To: machine.AtPosition(to)})
 		}
 		c.cell.Unhold()
-		c.tried = nowhere
+		c.tried, c.seen = nowhere, -1
 	}
 	in.broken = nil
 	g.poke()
@@ -301,7 +302,7 @@ func (in *Intake) Release() {
 			g.c.driver.Step(machine.Sought{TopicPartition: tp, To: machine.AtPosition(to)})
 		}
 		c.cell.Unhold()
-		c.tried = nowhere
+		c.tried, c.seen = nowhere, -1
 	}
 	g.intake = nil
 	g.keep.Store(false)

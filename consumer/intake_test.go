@@ -286,3 +286,32 @@ func TestRewindOfSeveralPartitions(t *testing.T) {
 		in.Release()
 	})
 }
+
+// What is handed out while the transaction ends belongs to the next one.
+func TestSettleKeepsWhatWasHandedOutMeanwhile(t *testing.T) {
+	withFleet(t, 2, func(t *testing.T, fl *fleet) {
+		c, in := fl.intake()
+		write(t, fl.cl, "orders", 0, 100)
+		var l ledger
+		for l.len() < 100 {
+			rs, err := c.Poll(within(t, time.Minute), 7)
+			require.NoError(t, err)
+			p, err := in.Portion()
+			require.NoError(t, err)
+			if l.len()+len(rs) < 100 {
+				fl.poll(c, 9) // of the same partition or the other one
+			}
+			require.NoError(t, fl.send(p))
+			in.Settle(p)
+			for _, r := range rs {
+				l.add(r)
+			}
+			if l.len() < 100 {
+				require.True(t, in.Pending())
+			}
+			require.NoError(t, in.Rewind(within(t, time.Minute)))
+		}
+		l.once(t, 100)
+		in.Release()
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/groupmember"
@@ -28,7 +29,9 @@ import (
 //	}
 //
 // Nothing is lost when Do fails and the loop goes on: after an abort the consumer's positions are back at the committed
-// offsets. A loop that sends offsets itself (Tx.SendOffsets) and does not put them back loses what it aborted.
+// offsets. So there is one rule: after any error of Begin, Do or Commit read again, and process what comes then; never process
+// once more what was read before. A loop that sends offsets itself (Tx.SendOffsets) and does not put the positions back loses
+// what it aborted.
 //
 // Partitions are given up when the transaction with their records has ended, not before (consumer.DrainTimeout bounds it), and
 // the generation of the membership goes with the offsets, so that a member which the group has dropped cannot commit
@@ -79,10 +82,12 @@ func LintConsumer(cfg consumer.Config) []string {
 }
 
 // intakes are the consumers whose offsets the session's transactions commit. The zero value has none. The session calls
-// send before it ends a transaction with a commit, then settle or rewind when it knows how that came out.
+// ready before a transaction begins, or void when none does; send before it ends one with a commit; then settle or rewind when
+// it knows how that came out.
 type intakes struct {
-	mu   sync.Mutex // for list alone; a feed belongs to whoever ends the transaction
+	mu   sync.Mutex // for list alone; a feed belongs to whoever begins or ends the transaction
 	list []*feed
+	back atomic.Int64 // counts how often positions went back
 }
 
 // feed is one consumer.
@@ -124,20 +129,35 @@ func (x *intakes) settle() {
 	}
 }
 
-// restore tries again what rewind could not do, before a transaction begins. When it had to, what the application read
-// meanwhile is not what comes next, so the transaction must not have it: that is an error, once.
-func (x *intakes) restore(ctx context.Context) error {
-	var errs []error
+// ready puts everything right before a transaction begins: it learns what became of the one before (settle) and tries again
+// what rewind could not do. When positions went back, what the application has read meanwhile is not what comes next, and the
+// transaction must not have it: that is an error, once.
+func (x *intakes) ready(ctx context.Context, settle func(context.Context) error) error {
+	before := x.back.Load()
+	errs := []error{settle(ctx)}
 	for _, f := range x.feeds() {
 		if f.off != nil {
-			if f.off = f.in.Rewind(ctx); f.off != nil {
-				errs = append(errs, f.off)
-			} else {
-				errs = append(errs, errReadAgain)
-			}
+			errs = append(errs, x.putBack(ctx, f))
 		}
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil && x.back.Load() != before {
+		err = errReadAgain
+	}
+	return err
+}
+
+// void notes that no transaction began with what the application has in hand: it must come again, since nothing else would
+// ever bring it back.
+func (x *intakes) void(err error) {
+	if errors.Is(err, errReadAgain) {
+		return // it has gone back just now
+	}
+	for _, f := range x.feeds() {
+		if f.off == nil {
+			f.off = fmt.Errorf("no transaction began with what was read: %w", err)
+		}
+	}
 }
 
 // errReadAgain says that records in the application's hand come again.
@@ -149,8 +169,15 @@ func (x *intakes) rewind(ctx context.Context) error {
 	var errs []error
 	for _, f := range x.feeds() {
 		f.sent = consumer.Portion{}
-		f.off = f.in.Rewind(ctx)
-		errs = append(errs, f.off)
+		errs = append(errs, x.putBack(ctx, f))
 	}
 	return errors.Join(errs...)
+}
+
+func (x *intakes) putBack(ctx context.Context, f *feed) error {
+	moves := f.in.Pending()
+	if f.off = f.in.Rewind(ctx); f.off == nil && moves {
+		x.back.Add(1)
+	}
+	return f.off
 }

@@ -73,12 +73,15 @@ func (p *plant) reader(protocol string, opts ...consumer.Option) *worker {
 		conn, err := p.k.DialContext(ctx, network, addr)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if err == nil && w.dead {
+		if err != nil {
+			return nil, err
+		}
+		if w.dead {
 			conn.Close()
 			return nil, net.ErrClosed
 		}
 		w.conns = append(w.conns, conn)
-		return conn, err
+		return conn, nil
 	}))
 	c, err := consumer.New(w.cl, append([]consumer.Option{consumer.Group("g"), consumer.Subscribe("in"), consumer.OnReset(consumer.Earliest), consumer.WithIsolation(consumer.ReadCommitted),
 		consumer.GroupProtocol(protocol), consumer.SessionTimeout(10*time.Second, 300*time.Millisecond)}, opts...)...)
