@@ -1,7 +1,9 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -148,8 +150,13 @@ func (r *Runtime) write(s *shard, now time.Time, records []Record, txn *TxnBatch
 	}
 	next, committed, err := r.o.Writer.Append(s.partition, s.epoch, batch, guard, now)
 	if err != nil {
-		r.o.Logger.Error("coordinator records were not written", "topic", r.o.Log, "partition", s.partition, "err", err)
-		return Code(err)
+		code := Code(err)
+		level := slog.LevelError
+		if txn != nil && (code == errcode.InvalidTxnState || code == errcode.InvalidProducerEpoch) {
+			level = slog.LevelDebug // the producer was late: its transaction has ended, or a newer instance has begun
+		}
+		r.o.Logger.Log(context.Background(), level, "coordinator records were not written", "topic", r.o.Log, "partition", s.partition, "err", err)
+		return code
 	}
 	first := next - int64(len(records))
 	for i := range records {
