@@ -74,17 +74,23 @@ func JSON[T any](dst []byte, v T) ([]byte, bool, error) {
 	return append(dst, b...), false, nil
 }
 
-// Typed sends keys and values of Go types to one topic. It is a thin edge over a Producer, which it does not own;
+// Sender is what takes records: a Producer, or a transaction of package txn.
+type Sender interface {
+	Send(ctx context.Context, r Record) (Ack, error)
+	Submit(ctx context.Context, r Record, done func(Ack, error)) error
+}
+
+// Typed sends keys and values of Go types to one topic. It is a thin edge over a Sender, which it does not own;
 // any number may share one.
 type Typed[K, V any] struct {
-	p     *Producer
+	p     Sender
 	topic string
 	key   Encoder[K]
 	value Encoder[V]
 }
 
-// NewTyped makes a Typed for a topic.
-func NewTyped[K, V any](p *Producer, topic string, key Encoder[K], value Encoder[V]) *Typed[K, V] {
+// NewTyped makes a Typed for a topic. Nothing is kept in it: making one for each transaction costs an allocation.
+func NewTyped[K, V any](p Sender, topic string, key Encoder[K], value Encoder[V]) *Typed[K, V] {
 	return &Typed[K, V]{p: p, topic: topic, key: key, value: value}
 }
 

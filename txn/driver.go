@@ -141,7 +141,7 @@ func (a *attempt) revoke() bool { return a.state.CompareAndSwap(issued, revoked)
 // issue sends one request. Its outcome comes back as an event.
 func (s *Session) issue(r *machine.Request) {
 	a := r.Owner.(*attempt)
-	s.cl.Issue(r.Broker, s.lane, &client.Call{
+	s.cl.Issue(r.Broker, client.Transactions, &client.Call{
 		Key: r.Body.Key(), MinVersion: r.MinVersion, MaxVersion: r.MaxVersion, Timeout: r.Timeout,
 		Append: func(dst []byte, version int16) ([]byte, error) {
 			if !a.state.CompareAndSwap(issued, begun) {

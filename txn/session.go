@@ -20,8 +20,6 @@ type Session struct {
 	ownsCl bool
 	cfg    Config
 	p      *producer.Transactional
-	lane   client.Purpose // of requests to coordinators
-	free   func()         // the lane
 
 	life  context.Context // ends with the session
 	end   context.CancelFunc
@@ -33,8 +31,6 @@ type Session struct {
 	tx      *Tx               // the newest
 	changed chan struct{}     // closed at the next change
 	timer   *time.Timer       // of machine.Woke
-
-	features features
 
 	intakes intakes // consumers whose offsets are committed: pipe_consume.go
 
@@ -124,18 +120,13 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 	s.life, s.end = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, func() { s.step(machine.Woke{}) }) // until Close
 	s.timer.Stop()
-	s.lane, s.free = cl.Lane(client.Group)
 	var err error
 	if s.p, err = producer.NewTransactional(cl, cfg.Producer, cfg.ID, s.hooks()); err != nil {
 		s.timer.Stop()
-		s.free()
 		return nil, &Error{Class: Fenced, Op: op, ID: cfg.ID, Err: err}
 	}
 	s.step(machine.Started{})
 	err = s.await(ctx, func() bool { return s.m.State() != machine.Initializing })
-	if err == nil {
-		err = s.features.learn(ctx, s)
-	}
 	if err != nil {
 		err = s.failed(op, Abortable, fmt.Errorf("the coordinator has not given out the producer id: %w", err))
 	} else if over := s.overErr(op); over != nil {
@@ -147,6 +138,9 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 	}
 	return s, nil
 }
+
+// implicitLevel is the transaction.version from which leaders add their partitions to transactions themselves (KIP-890).
+const implicitLevel = 2
 
 // await waits until ready, which is asked under the lock, or the end of ctx, whose cause it returns.
 func (s *Session) await(ctx context.Context, ready func() bool) error {
@@ -187,13 +181,13 @@ func (s *Session) Begin(ctx context.Context) (*Tx, error) {
 			s.intakes.void(err)
 			return nil, s.failed("Begin", Abortable, err)
 		}
-		implicit := s.features.implicit(s)
+		level, _, _ := s.cl.Feature("transaction.version")
 		s.mu.Lock()
 		if st := s.m.State(); st == InTransaction || st == Doomed {
 			s.unlock()
 			return nil, s.failed("Begin", Abortable, fmt.Errorf("%w; Commit or Abort it", ErrOpen))
 		}
-		s.stepLocked(machine.Checked{Implicit: implicit})
+		s.stepLocked(machine.Checked{Implicit: level >= implicitLevel})
 		if s.m.State() != Ready { // it needs another epoch first
 			s.unlock()
 			continue
@@ -262,7 +256,6 @@ func (s *Session) shutDown(ctx context.Context) error {
 		err = errors.Join(err, perr)
 	}
 	s.finds.Wait() // at once: their ctx has ended
-	s.free()
 	if s.ownsCl {
 		err = errors.Join(err, s.cl.Close(ctx))
 	}
