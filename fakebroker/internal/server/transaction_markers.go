@@ -35,7 +35,7 @@ type markerSender struct {
 	writer markerWriter
 
 	mu     sync.Mutex
-	orders map[*markerOrder]struct{} // in the works
+	orders map[string]*markerOrder // in the works, by transactional id
 	closed bool
 	work   sync.WaitGroup
 	again  chan struct{} // closed and replaced by follow
@@ -48,21 +48,31 @@ type markerOrder struct {
 	partition int32 // of the coordinator's log
 	cancel    chan struct{}
 	cancelled sync.Once
+	ended     chan struct{} // closed when its goroutine ends
+	// after is the order that this one takes the place of, if there is one: the coordinator has been loaded again. No marker
+	// of that one may be written later than those of this one, for the next transaction follows those; and its report comes
+	// to nothing (Incarnation).
+	after *markerOrder
 }
 
+func (o *markerOrder) stop() { o.cancelled.Do(func() { close(o.cancel) }) }
+
 func newMarkerSender(b *Broker, t *transactions) *markerSender {
-	return &markerSender{b: b, t: t, writer: b, orders: make(map[*markerOrder]struct{}), again: make(chan struct{}), stop: make(chan struct{})}
+	return &markerSender{b: b, t: t, writer: b, orders: make(map[string]*markerOrder), again: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // send takes an order and returns at once. Its goroutine ends with the order, or with drop or close.
 func (s *markerSender) send(m transaction.Markers) {
-	o := &markerOrder{Markers: m, partition: s.t.partitionOf(m.ID), cancel: make(chan struct{})}
+	o := &markerOrder{Markers: m, partition: s.t.partitionOf(m.ID), cancel: make(chan struct{}), ended: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	s.orders[o] = struct{}{}
+	if o.after = s.orders[m.ID]; o.after != nil {
+		o.after.stop()
+	}
+	s.orders[m.ID] = o
 	s.work.Add(1)
 	go s.carryOut(o)
 }
@@ -82,9 +92,9 @@ func (s *markerSender) follow(changes []image.TopicChange) {
 func (s *markerSender) drop(partition int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for o := range s.orders {
+	for _, o := range s.orders {
 		if o.partition == partition {
-			o.cancelled.Do(func() { close(o.cancel) })
+			o.stop()
 		}
 	}
 }
@@ -101,11 +111,12 @@ func (s *markerSender) close() {
 // carryOut works on one order until it is done.
 func (s *markerSender) carryOut(o *markerOrder) {
 	defer s.work.Done()
-	defer func() {
-		s.mu.Lock()
-		delete(s.orders, o)
-		s.mu.Unlock()
-	}()
+	defer close(o.ended)
+	defer s.forget(o)
+	if o.after != nil {
+		<-o.after.ended
+		o.after = nil
+	}
 	left := o.Partitions
 	for pause := firstMarkerPause; ; pause = min(2*pause, lastMarkerPause) {
 		s.mu.Lock()
@@ -116,6 +127,7 @@ func (s *markerSender) carryOut(o *markerOrder) {
 			return
 		}
 		if len(left) == 0 && s.report(o) {
+			s.forget(o)
 			s.mistakenAgain(o)
 			return
 		}
@@ -131,6 +143,15 @@ func (s *markerSender) carryOut(o *markerOrder) {
 			return
 		}
 		timer.Stop()
+	}
+}
+
+// forget takes an order off the list.
+func (s *markerSender) forget(o *markerOrder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orders[o.ID] == o {
+		delete(s.orders, o.ID)
 	}
 }
 
@@ -208,8 +229,7 @@ func (s *markerSender) judge(o *markerOrder, left []transaction.TopicPartition, 
 // report tells the coordinator that all markers are there, and returns whether it has taken note, or has gone.
 func (s *markerSender) report(o *markerOrder) bool {
 	done := make(chan errcode.Code, 1)
-	body := transaction.MarkersWritten{ID: o.ID, Producer: o.Producer, CoordinatorEpoch: o.CoordinatorEpoch, Commit: o.Commit}
-	s.t.runtime.Submit(o.partition, coordinator.Request{Body: body}, func(_ any, code errcode.Code) { done <- code })
+	s.t.runtime.Submit(o.partition, coordinator.Request{Body: o.Written()}, func(_ any, code errcode.Code) { done <- code })
 	select {
 	case code := <-done:
 		switch code {

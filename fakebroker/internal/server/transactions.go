@@ -37,12 +37,13 @@ const (
 //	   └── new id of the block ──── │ the log    markerSender ──► partitions' leaders, until all have them
 //	                                └──────────────── MarkersWritten ──┘
 type transactions struct {
-	b           *Broker
-	runtime     *coordinator.Runtime
-	markers     *markerSender
-	environment atomic.Pointer[transaction.Environment]
-	awaiting    *purgatory.Purgatory[string] // AwaitTransaction, by transactional id
-	changes     atomic.Int64                 // counts changes of transactions
+	b            *Broker
+	runtime      *coordinator.Runtime
+	markers      *markerSender
+	environment  atomic.Pointer[transaction.Environment]
+	awaiting     *purgatory.Purgatory[string] // AwaitTransaction, by transactional id
+	changes      atomic.Int64                 // counts changes of transactions
+	incarnations atomic.Int64                 // counts machines
 }
 
 func newTransactions(b *Broker) *transactions {
@@ -57,6 +58,7 @@ func newTransactions(b *Broker) *transactions {
 			return transaction.New(transaction.Options{
 				Environment:      *t.environment.Load(),
 				CoordinatorEpoch: epoch,
+				Incarnation:      t.incarnations.Add(1),
 				Patience:         endPatience,
 				SendMarkers:      t.markers.send,
 				AskProducerID:    t.askProducerID,

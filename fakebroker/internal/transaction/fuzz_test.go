@@ -70,7 +70,7 @@ func serveAll(b *bench) {
 		b.ask(Describe{ID: id})
 	}
 	for len(b.orders) > 0 {
-		b.ask(b.orders[0].report())
+		b.ask(b.orders[0].Written())
 		b.orders = b.orders[1:]
 	}
 	for range 200 {
@@ -132,7 +132,7 @@ func storyStep(b *bench, s byte) {
 			b.ask(r)
 		}
 	case k < 12 && len(b.orders) > 0:
-		b.ask(b.orders[len(b.orders)-1].report())
+		b.ask(b.orders[len(b.orders)-1].Written())
 	case k < 14:
 		b.ask(InitProducerID{ID: id, TimeoutMs: 1000, Expected: NoProducer, NewProducerID: noProducerID})
 	case k < 16:

@@ -53,7 +53,7 @@ func newBench(t testing.TB, level int16, configs map[string]string) *bench {
 
 func (b *bench) machine(e Environment) *Machine {
 	return New(Options{
-		Environment: e, CoordinatorEpoch: b.epoch, Patience: b.wait,
+		Environment: e, CoordinatorEpoch: b.epoch, Patience: b.wait, Incarnation: int64(b.epoch),
 		SendMarkers: func(m Markers) {
 			b.printf("! order %d: %s of %s by %d/%d version %d coordinator %d in %v", len(b.orders), outcome(m.Commit), m.ID,
 				m.Producer.ID, m.Producer.Epoch, m.Version, m.CoordinatorEpoch, m.Partitions)
@@ -297,7 +297,7 @@ func (b *bench) end(id string, commit bool) {
 
 // complete has the markers of the last order written.
 func (b *bench) complete() {
-	require.Equal(b.t, errcode.None, b.ask(b.orders[len(b.orders)-1].report()).Code)
+	require.Equal(b.t, errcode.None, b.ask(b.orders[len(b.orders)-1].Written()).Code)
 }
 
 // sortedKeys lists the keys of a map in order.

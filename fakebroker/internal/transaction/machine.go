@@ -16,6 +16,9 @@ type Options struct {
 	Environment Environment
 	// CoordinatorEpoch is the leader epoch of the log's partition, which markers carry.
 	CoordinatorEpoch int32
+	// Incarnation tells this machine from those that had the same partition before, in the same epoch too. Orders carry it,
+	// and reports about another one's orders mean nothing.
+	Incarnation int64
 	// SendMarkers is called when the outcome of a transaction can no longer be lost. Whoever writes the markers comes back
 	// with MarkersWritten when all are there.
 	SendMarkers func(Markers)

@@ -12,6 +12,7 @@ type Markers struct {
 	ID               string
 	Producer         Producer
 	CoordinatorEpoch int32
+	Incarnation      int64
 	Commit           bool
 	// Version is the transaction.version that the transaction was ended by: from 2 on partitions insist on a higher epoch.
 	Version    int16
@@ -24,12 +25,18 @@ type MarkersWritten struct {
 	ID               string
 	Producer         Producer
 	CoordinatorEpoch int32
+	Incarnation      int64
 	Commit           bool
+}
+
+// Written is the report that an order is carried out.
+func (m Markers) Written() MarkersWritten {
+	return MarkersWritten{ID: m.ID, Producer: m.Producer, CoordinatorEpoch: m.CoordinatorEpoch, Incarnation: m.Incarnation, Commit: m.Commit}
 }
 
 // sendMarkers orders the markers of a decided transaction, once the decision is safe.
 func (m *Machine) sendMarkers(t txn, out *coordinator.Result) {
-	order := Markers{ID: t.id, Producer: Producer{t.producerID, t.epoch}, CoordinatorEpoch: m.o.CoordinatorEpoch,
+	order := Markers{ID: t.id, Producer: Producer{t.producerID, t.epoch}, CoordinatorEpoch: m.o.CoordinatorEpoch, Incarnation: m.o.Incarnation,
 		Commit: t.state == PrepareCommit, Version: t.version, Partitions: t.partitions}
 	out.Committed = append(out.Committed, func() { m.o.SendMarkers(order) })
 }
@@ -38,7 +45,7 @@ func (m *Machine) sendMarkers(t txn, out *coordinator.Result) {
 // election before this one, is late and means nothing.
 func (m *Machine) markersWritten(now time.Time, ticket coordinator.Ticket, r MarkersWritten, out *coordinator.Result) {
 	t := m.txns[r.ID]
-	if t == nil || !t.state.preparing() || r.CoordinatorEpoch != m.o.CoordinatorEpoch ||
+	if t == nil || !t.state.preparing() || r.CoordinatorEpoch != m.o.CoordinatorEpoch || r.Incarnation != m.o.Incarnation ||
 		(Producer{t.producerID, t.epoch}) != r.Producer || (t.state == PrepareCommit) != r.Commit {
 		out.Refuse(ticket, errcode.NotCoordinator)
 		return

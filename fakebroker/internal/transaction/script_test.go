@@ -156,16 +156,12 @@ func (s *script) line(words []string) {
 		}
 		s.ask(r)
 	case "written":
-		s.ask(s.orders[number(t, args[0])].report())
+		s.ask(s.orders[number(t, args[0])].Written())
 	case "timeout":
 		s.ask(TimeOut{ID: args[0], Producer: NoProducer, NewProducerID: noProducerID})
 	default:
 		s.control(name, args)
 	}
-}
-
-func (m Markers) report() MarkersWritten {
-	return MarkersWritten{ID: m.ID, Producer: m.Producer, CoordinatorEpoch: m.CoordinatorEpoch, Commit: m.Commit}
 }
 
 func (s *script) control(name string, args []string) {
