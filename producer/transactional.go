@@ -35,10 +35,11 @@ type Doom struct {
 	client.TopicPartition
 	// Outcome is NotWritten or Unknown.
 	Outcome Result
-	// Code is what the broker said, or Err why nothing was heard; with neither, delivery.timeout.ms ran out before
-	// the first attempt.
-	Code errcode.Code
-	Err  error
+	// Code is what the broker said, or Err why nothing was heard. Expired says that delivery.timeout.ms ran out; Code
+	// and Err are of the last attempt then, if there was one.
+	Code    errcode.Code
+	Err     error
+	Expired bool
 	// Sequenced: the partition's sequence has a hole now, unless Outcome is NotWritten and the next transaction comes
 	// in the same epoch, which takes the place again.
 	Sequenced bool
@@ -168,6 +169,6 @@ func (l *loop) tellSession(eff *machine.Effects) {
 		l.p.gate.Store(0)
 		pt := d.Partition.Owner.(*part)
 		l.p.hooks.Doomed(Doom{TopicPartition: client.TopicPartition{Topic: pt.topic.name, Partition: pt.index},
-			Outcome: d.Outcome, Code: d.Code, Err: d.Err, Sequenced: d.Sequenced})
+			Outcome: d.Outcome, Code: d.Code, Err: d.Err, Expired: d.Expired, Sequenced: d.Sequenced})
 	}
 }

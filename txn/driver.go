@@ -213,11 +213,14 @@ func (s *Session) hooks() producer.Hooks {
 		Enlist: func(parts []client.TopicPartition) { s.step(machine.PartitionsUsed{Parts: parts}) },
 		Doomed: func(d producer.Doom) {
 			err := d.Err
-			switch {
-			case d.Code != errcode.None:
+			if d.Code != errcode.None {
 				err = d.Code
-			case err == nil:
+			}
+			switch {
+			case d.Expired && err == nil:
 				err = producer.ErrDeliveryTimeout
+			case d.Expired:
+				err = fmt.Errorf("%w, last attempt: %w", producer.ErrDeliveryTimeout, err)
 			}
 			op := &client.OpError{Op: "Produce", Topic: d.Topic, Partition: d.Partition, Err: err}
 			s.step(machine.BatchFailed{TopicPartition: d.TopicPartition, InDoubt: d.Outcome == producer.Unknown, Sequenced: d.Sequenced, Code: d.Code, Err: op})
