@@ -163,6 +163,18 @@ func (fl filter) visible(f *fetched, from int64) (list []record.Record, next int
 	return list, next, nil
 }
 
+// visibleAt reports whether read_committed readers can see the record at an offset.
+func (tr *trial) visibleAt(topic string, partition int32, offset int64) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	f, err := fetchRaw(ctx, tr.cl, topic, partition, offset, 1<<20, true)
+	if err != nil {
+		return false, err
+	}
+	list, _, err := filter{}.visible(f, offset)
+	return len(list) > 0 && list[0].Offset == offset, err
+}
+
 // visibleFrom reports whether read_committed readers can see anything of a partition from an offset on.
 func (tr *trial) visibleFrom(topic string, partition int32, offset int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -83,21 +83,44 @@ func (l *life) plainShop(next *int) error {
 
 // transactionalShop writes in transactions, and aborts some; what it aborted it writes again.
 func (l *life) transactionalShop(next *int) error {
+	var first producer.Ack // of the transaction, so that one in doubt can be looked up
 	return l.transactions("shop", func(r *rand.Rand, tx *harness.Tx) (commit bool, size int) {
-		size = min(1+r.IntN(6), trialRecords-*next)
+		size, first = min(1+r.IntN(6), trialRecords-*next), producer.Ack{Offset: -1}
 		commit = r.IntN(4) > 0
 		for i := range size {
 			out := input(*next + i)
 			if !commit { // so that nobody takes it for what is written later
 				out.Value = fmt.Appendf(out.Value, " aborted by %s at %s", l.id, time.Now().Format("04:05.000"))
 			}
-			_ = tx.Submit(l.ctx, out, nil)
+			_ = tx.Submit(l.ctx, out, func(ack producer.Ack, err error) {
+				if i == 0 && err == nil {
+					first = ack
+				}
+			})
 		}
 		return commit, size
-	}, func(size int) (over bool) {
+	}, func(size int, certain bool) (over bool) {
+		if !certain && !l.isThere(first) {
+			return false
+		}
 		*next += size
 		return *next >= trialRecords
 	})
+}
+
+// isThere reports whether a record is committed, once no transaction is open at its place any more.
+func (l *life) isThere(ack producer.Ack) bool {
+	for ack.Offset >= 0 && l.ctx.Err() == nil {
+		o, err := l.tr.k.Offsets(ack.Topic, ack.Partition)
+		if err == nil && o.LastStable > ack.Offset {
+			there, err := l.tr.visibleAt(ack.Topic, ack.Partition, ack.Offset)
+			if err == nil {
+				return there
+			}
+		}
+		l.sleep(100 * time.Millisecond)
+	}
+	return false
 }
 
 // ledger writes transactions to a topic of its own.
@@ -114,15 +137,16 @@ func (tr *trial) ledger() func(*life) error {
 				}
 			}
 			return r.IntN(3) > 0, 1
-		}, func(size int) bool {
+		}, func(size int, _ bool) bool {
 			left -= size
 			return left <= 0
 		})
 	}
 }
 
-// transactions makes transactions until over says so. fill says whether to commit, committed is told what was.
-func (l *life) transactions(id string, fill func(*rand.Rand, *harness.Tx) (commit bool, size int), committed func(size int) (over bool)) error {
+// transactions makes transactions until over says so. fill says whether to commit, committed is told what was, or may have
+// been and nobody will ever say.
+func (l *life) transactions(id string, fill func(*rand.Rand, *harness.Tx) (commit bool, size int), committed func(size int, certain bool) (over bool)) error {
 	r, rec := l.tr.random(l.id), harness.Record(l.tr.log, l.id)
 	cl, done, err := l.client()
 	if err != nil {
@@ -151,8 +175,11 @@ func (l *life) transactions(id string, fill func(*rand.Rand, *harness.Tx) (commi
 			err = tx.Abort(l.ctx)
 		} else {
 			err = l.commit(tx)
-			if err == nil && committed(size) {
+			if (err == nil || inDoubtForGood(err)) && committed(size, err == nil) {
 				return nil
+			}
+			if inDoubtForGood(err) {
+				return err
 			}
 		}
 		if txn.Class(err) == txn.Fenced || l.ctx.Err() != nil {
@@ -167,13 +194,19 @@ func (l *life) commit(tx *harness.Tx) error {
 	for {
 		err := tx.Commit(l.ctx)
 		switch {
-		case err == nil || l.ctx.Err() != nil || txn.Class(err) == txn.Fenced:
+		case err == nil || l.ctx.Err() != nil || txn.Class(err) == txn.Fenced || inDoubtForGood(err):
 			return err
 		case txn.Class(err) == txn.Abortable:
 			return errors.Join(err, tx.Abort(l.ctx))
 		}
 		l.sleep(50 * time.Millisecond)
 	}
+}
+
+// inDoubtForGood reports whether a session that is over does not know what became of its last transaction.
+func inDoubtForGood(err error) bool {
+	var fenced *txn.FencedError
+	return txn.Class(err) == txn.OutcomeUnknown && errors.As(err, &fenced)
 }
 
 // reader reads all topics as read_committed from the beginning, in small fetches, after a while.

@@ -39,7 +39,7 @@ func (tr *trial) worker(id string) func(*life) error {
 			return err
 		}
 		defer done()
-		w := &worker2{life: l, cl: cl, r: tr.random(l.id), rec: harness.Record(tr.log, l.id)}
+		w := &carrier{life: l, cl: cl, r: tr.random(l.id), rec: harness.Record(tr.log, l.id)}
 		level := consumer.ReadCommitted
 		if tr.style.uncommitted {
 			level = consumer.ReadUncommitted
@@ -63,10 +63,11 @@ func (tr *trial) worker(id string) func(*life) error {
 		}
 		defer done()
 		w.s = s
+		way := tr.random("way").IntN(3)
 		switch {
-		case tr.style.wrong():
+		case tr.style.wrong() || way == 0:
 			return w.byHand()
-		case tr.random("pipe").IntN(2) == 0:
+		case way == 1:
 			return w.pipe()
 		}
 		return w.loop()
@@ -78,8 +79,8 @@ func (s style) wrong() bool {
 	return s != right
 }
 
-// worker2 is a worker at work.
-type worker2 struct {
+// carrier is a worker at work.
+type carrier struct {
 	*life
 	cl  *client.Client
 	r   *rand.Rand
@@ -91,7 +92,7 @@ type worker2 struct {
 var errWhim = errors.New("the worker has changed its mind")
 
 // pipe lets Pipe do it all. Now and then the handler fails, or takes too long.
-func (w *worker2) pipe() error {
+func (w *carrier) pipe() error {
 	for {
 		err := w.rec.Pipe(w.ctx, w.s, w.c, func(ctx context.Context, tx *harness.Tx, r consumer.Record) error {
 			w.nap()
@@ -107,7 +108,7 @@ func (w *worker2) pipe() error {
 }
 
 // nap takes a while, sometimes long.
-func (w *worker2) nap() {
+func (w *carrier) nap() {
 	switch w.r.IntN(60) {
 	case 0:
 		w.sleep(time.Duration(3+w.r.IntN(9)) * time.Second) // longer than sessions and transactions may last
@@ -117,7 +118,7 @@ func (w *worker2) nap() {
 }
 
 // loop is a loop of one's own with Consume.
-func (w *worker2) loop() error {
+func (w *carrier) loop() error {
 	stop, err := w.s.Consume(w.c)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (w *worker2) loop() error {
 		} else {
 			err = w.commit(tx)
 		}
-		if txn.Class(err) == txn.Fenced {
+		if txn.Class(err) == txn.Fenced || inDoubtForGood(err) {
 			return err
 		}
 	}
@@ -162,7 +163,7 @@ func (w *worker2) loop() error {
 }
 
 // poll waits a while for records.
-func (w *worker2) poll() ([]consumer.Record, error) {
+func (w *carrier) poll() ([]consumer.Record, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, 300*time.Millisecond)
 	defer cancel()
 	records, err := w.c.Poll(ctx, 1+w.r.IntN(6))
@@ -174,7 +175,7 @@ func (w *worker2) poll() ([]consumer.Record, error) {
 
 // byHand is the loop that programs have which do without Consume, with the mistake of the trial's style. Without one it puts
 // the positions back itself and is right.
-func (w *worker2) byHand() error {
+func (w *carrier) byHand() error {
 	apart, err := producer.New(w.cl, eager...)
 	if err != nil {
 		return err
@@ -196,7 +197,7 @@ func (w *worker2) byHand() error {
 		if err != nil {
 			return err // as a whole: the next life begins at the committed offsets
 		}
-		offsets := map[consumer.TopicPartition]consumer.Offset{}
+		offsets, first := map[consumer.TopicPartition]consumer.Offset{}, map[consumer.TopicPartition]int64{}
 		for _, r := range records {
 			w.nap()
 			tx.Processed("g", r)
@@ -213,18 +214,21 @@ func (w *worker2) byHand() error {
 				next = r.Offset
 			}
 			offsets[r.TopicPartition()] = consumer.Offset{At: next}
+			if _, known := first[r.TopicPartition()]; !known {
+				first[r.TopicPartition()] = r.Offset + 1
+			}
 		}
 		if err == nil && w.r.IntN(8) == 0 {
 			err = errWhim
 		}
 		if err == nil {
-			err = w.finish(tx, generation, offsets)
+			err = w.finish(tx, generation, offsets, first)
 		} else {
 			err = errors.Join(err, tx.Abort(w.ctx))
 		}
 		switch {
 		case err == nil, w.tr.style.ignoresFailures:
-		case txn.Class(err) == txn.Fenced, w.ctx.Err() != nil:
+		case txn.Class(err) == txn.Fenced, inDoubtForGood(err), w.ctx.Err() != nil:
 			return err
 		case w.tr.style.pollsOn:
 		default:
@@ -235,7 +239,7 @@ func (w *worker2) byHand() error {
 }
 
 // finish commits, with the offsets in the transaction or not.
-func (w *worker2) finish(tx *harness.Tx, g groupmember.Generation, offsets map[consumer.TopicPartition]consumer.Offset) error {
+func (w *carrier) finish(tx *harness.Tx, g groupmember.Generation, offsets map[consumer.TopicPartition]consumer.Offset, first map[consumer.TopicPartition]int64) error {
 	s := w.tr.style
 	switch {
 	case s.forgetsOffsets:
@@ -251,13 +255,22 @@ func (w *worker2) finish(tx *harness.Tx, g groupmember.Generation, offsets map[c
 		}
 		return w.commitOffsets(offsets)
 	}
+	if w.r.IntN(2) == 0 { // some send them more than once: the latest counts
+		some := map[consumer.TopicPartition]consumer.Offset{}
+		for tp := range offsets {
+			some[tp] = consumer.Offset{At: first[tp]}
+		}
+		if err := tx.SendOffsets(w.ctx, "g", g, some); err != nil {
+			return errors.Join(err, tx.Abort(w.ctx))
+		}
+	}
 	if err := tx.SendOffsets(w.ctx, "g", g, offsets); err != nil {
 		return errors.Join(err, tx.Abort(w.ctx))
 	}
 	return w.commit(tx)
 }
 
-func (w *worker2) commitOffsets(offsets map[consumer.TopicPartition]consumer.Offset) error {
+func (w *carrier) commitOffsets(offsets map[consumer.TopicPartition]consumer.Offset) error {
 	var list []history.Offset
 	for tp, o := range offsets {
 		list = append(list, history.Offset{TopicPartition: history.TopicPartition(tp), Offset: o.At})
