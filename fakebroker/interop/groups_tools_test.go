@@ -228,11 +228,17 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 // runBoth asks both brokers at the same time.
 func runBoth(t testing.TB, runners []*tools, addrs []string, class, args string) (theirs, ours result) {
 	t.Helper()
+	return runBothWith(t, runners, addrs, class, [2]string{args, args})
+}
+
+// runBothWith is runBoth with arguments for each.
+func runBothWith(t testing.TB, runners []*tools, addrs []string, class string, args [2]string) (theirs, ours result) {
+	t.Helper()
 	results, failed := make([]result, 2), make(chan error, 2)
 	for i, addr := range addrs {
 		go func() {
 			var err error
-			results[i], err = runners[i].run(class, append([]string{"--bootstrap-server", addr}, strings.Fields(args)...)...)
+			results[i], err = runners[i].run(class, append([]string{"--bootstrap-server", addr}, strings.Fields(args[i])...)...)
 			failed <- err
 		}()
 	}

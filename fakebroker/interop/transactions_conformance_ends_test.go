@@ -260,11 +260,15 @@ func markersFromOutside(g *txnTalk) {
 			send := func(label string, list ...message.WritableTxnMarker) {
 				g.ask(fmt.Sprint(label, ", transaction version ", tv), v, &message.WriteTxnMarkersRequest{Markers: list})
 			}
-			p := g.open(fmt.Sprint("cf-markers-", v, "-", tv), "cf-markers", 0, 1)
+			id := fmt.Sprint("cf-markers-", v, "-", tv)
+			g.starts(id)
+			p := g.open(id, "cf-markers", 0, 1) // with epoch 1
 			old, next := *p, *p
-			old.epoch--
 			next.epoch++
-			send("an older epoch", marker(&old, true, 0, tv))
+			for range 3 {
+				old.epoch--
+				send(fmt.Sprint("epoch ", old.epoch), marker(&old, true, 0, tv))
+			}
 			send("a coordinator of the past", marker(p, true, -1, tv))
 			send("an absent topic", marker(p, true, 0, tv, message.WritableTxnMarkerTopic{Name: "cf-nowhere", PartitionIndexes: []int32{0}}))
 			send("an absent partition", marker(p, true, 0, tv, message.WritableTxnMarkerTopic{Name: "cf-markers", PartitionIndexes: []int32{5}}))
