@@ -64,6 +64,7 @@ type published struct {
 	segments      []*segment // by base offset, never empty while open; replaced, not changed
 	start         int64      // log start offset
 	end           int64      // log end offset
+	activeSize    int64      // of the last segment, up to end; set in a view only
 	highWatermark int64
 	firstUnstable int64 // noOffset if there is none
 	recoveryPoint int64 // everything below has been flushed
@@ -229,7 +230,11 @@ func (l *Log) Segments() []int64 {
 func (l *Log) view() published {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.published
+	p := l.published
+	if len(p.segments) > 0 {
+		p.activeSize = p.active().size.Load()
+	}
+	return p
 }
 
 // active returns the segment that is written.

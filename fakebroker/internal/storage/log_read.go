@@ -71,7 +71,7 @@ func (l *Log) read(p *published, from int64, maxBytes int, bound Bound, minOne b
 		return d, nil
 	}
 	for i := p.find(from); i < len(p.segments); i++ {
-		err := p.segments[i].read(&d, region{from: from, limit: limit, end: p.after(i), maxBytes: maxBytes, minOne: minOne})
+		err := p.segments[i].read(&d, region{from: from, limit: limit, end: p.after(i), size: p.size(i), maxBytes: maxBytes, minOne: minOne})
 		if err == io.EOF {
 			continue // compaction left nothing at or behind from in this segment
 		}
@@ -108,6 +108,15 @@ func (p *published) after(i int) int64 {
 	return p.end
 }
 
+// size returns how many bytes of segment i belong to this view: appends that came later are behind limit, even where limit
+// is the log end.
+func (p *published) size(i int) int64 {
+	if i == len(p.segments)-1 {
+		return p.activeSize
+	}
+	return p.segments[i].size.Load()
+}
+
 // aborted collects the aborted transactions that overlap [from, to), from the
 // transaction index of segment i and, until one says that it is enough, of
 // those behind it: in the order of their markers, as Kafka lists them. Those of
@@ -132,6 +141,7 @@ func (p *published) aborted(i int, from, to int64) ([]AbortedTxn, error) {
 type region struct {
 	from, limit int64 // offsets
 	end         int64 // offset behind the segment
+	size        int64 // bytes of the segment up to end
 	maxBytes    int
 	minOne      bool
 }
@@ -139,9 +149,8 @@ type region struct {
 // read puts the batches of the region into d; io.EOF if the segment has
 // nothing at or behind from.
 func (s *segment) read(d *FetchData, r region) error {
-	size := s.size.Load()
 	var h record.BatchHeader
-	pos, err := s.position(r.from, size, &h)
+	pos, err := s.position(r.from, r.size, &h)
 	if err != nil {
 		return err
 	}
@@ -156,7 +165,7 @@ func (s *segment) read(d *FetchData, r region) error {
 		d.NextOffset = h.NextOffset()
 		return s.take(&d.Records, pos, h.Size())
 	}
-	end, next, err := s.regionEnd(pos, size, h, r)
+	end, next, err := s.regionEnd(pos, h, r)
 	if err != nil {
 		return err
 	}
@@ -167,10 +176,10 @@ func (s *segment) read(d *FetchData, r region) error {
 // regionEnd finds where a read that begins at pos, with batch first, has to
 // end: at maxBytes, or before the first batch that reaches limit. next is the
 // offset behind the last batch that is in there whole.
-func (s *segment) regionEnd(pos, size int64, first record.BatchHeader, r region) (end, next int64, err error) {
+func (s *segment) regionEnd(pos int64, first record.BatchHeader, r region) (end, next int64, err error) {
 	target := pos + int64(r.maxBytes)
-	if target >= size && r.limit >= r.end {
-		return size, r.end, nil // all there is
+	if target >= r.size && r.limit >= r.end {
+		return r.size, r.end, nil // all there is
 	}
 	x, err := s.index()
 	if err != nil {
@@ -184,7 +193,7 @@ func (s *segment) regionEnd(pos, size int64, first record.BatchHeader, r region)
 	} else {
 		next = noOffset
 	}
-	c := newCursor(s.log.file, start, size)
+	c := newCursor(s.log.file, start, r.size)
 	defer c.release()
 	var h record.BatchHeader
 	for {
