@@ -39,6 +39,10 @@ func (m *Machine) addPartitions(now time.Time, ticket coordinator.Ticket, r AddP
 		out.Reply(ticket, nil)
 		return
 	}
+	if !m.writable(r.Version) {
+		out.Refuse(ticket, errcode.UnsupportedVersion)
+		return
+	}
 	next := *t
 	next.state, next.partitions = Ongoing, union(t.partitions, r.Partitions)
 	next.updated, next.version = now.UnixMilli(), r.Version

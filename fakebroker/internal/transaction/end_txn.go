@@ -94,6 +94,8 @@ func (m *Machine) endBumping(now time.Time, ticket coordinator.Ticket, t *txn, r
 		return
 	case t.state != Ongoing && r.Commit:
 		code = errcode.InvalidTxnState
+	case !m.writable(r.Version):
+		code = errcode.UnsupportedVersion
 	}
 	if code != errcode.None {
 		out.Refuse(ticket, code)

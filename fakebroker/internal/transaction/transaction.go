@@ -91,6 +91,11 @@ func (m *Machine) write(t *txn, next txn, out *coordinator.Result) {
 	})
 }
 
+// writable reports whether the log's records have room for a client's transaction.version. Clients see in ApiVersions
+// whether they may use theirs; in a cluster of level 0 one that does so all the same is told UNSUPPORTED_VERSION. (Apache
+// Kafka 4.4 fails on that record and answers CONCURRENT_TRANSACTIONS for the id from then on, until it is restarted.)
+func (m *Machine) writable(client int16) bool { return m.env.Level >= 1 || client == 0 }
+
 // recordVersion is the version of TransactionLogValue at a level of transaction.version: flexible from 1 on.
 func recordVersion(level int16) int16 { return min(level, 1) }
 
