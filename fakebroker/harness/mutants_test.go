@@ -53,11 +53,10 @@ var bank = []mutant{
 	brokerMutant(bug.DuplicateWrongOffset, 0),
 	brokerMutant(bug.SequenceUnchecked, 0),
 	brokerMutant(bug.OldEpochAccepted, 0),
-	brokerMutant(bug.MarkerEpochForgotten, 0),
+	brokerMutant(bug.MarkerClosesAll, 0),
 	brokerMutant(bug.ProducersLostOnRestart, 0),
 	brokerMutant(bug.SnapshotWithoutOpenTransaction, 0),
 	brokerMutant(bug.VerificationSkipped, 0),
-	brokerMutant(bug.VerificationUnguarded, 0),
 
 	brokerMutant(bug.InitWithoutBump, 0),
 	brokerMutant(bug.InitLeavesOpen, 0),

@@ -15,8 +15,8 @@ import (
 	"github.com/ottla-kafka/ottla/txn"
 )
 
-// eager are options of producers that send at once, several batches behind each other.
-var eager = []producer.Option{producer.Linger(0), producer.DeliveryTimeout(40 * time.Second), producer.RequestTimeout(5 * time.Second), producer.RetryBackoff(20*time.Millisecond, 200*time.Millisecond)}
+// eager are options of producers that send at once, in small batches, several behind each other.
+var eager = []producer.Option{producer.Linger(0), producer.BatchSize(100), producer.DeliveryTimeout(40 * time.Second), producer.RequestTimeout(5 * time.Second), producer.RetryBackoff(20*time.Millisecond, 200*time.Millisecond)}
 
 // session makes a transactional session of a process.
 func (l *life) session(cl *client.Client, id string) (*txn.Session, func(), error) {
@@ -168,7 +168,7 @@ func (l *life) transactions(id string, fill func(*rand.Rand, *harness.Tx) (commi
 			continue
 		}
 		commit, size := fill(r, tx)
-		if r.IntN(20) == 0 {
+		if r.IntN(20) == 0 && !l.tr.isCalm() {
 			l.sleep(trialTimeout + 2*time.Second) // the coordinator loses its patience
 		}
 		if !commit {

@@ -57,6 +57,7 @@ type trial struct {
 	rules    []*fault.Injection
 	story    []string
 	absent   bool // the broker is away
+	calm     bool // nothing goes wrong any more
 }
 
 // random is one stream of the seed's chance: drawing from one leaves the others as they are.
@@ -153,9 +154,17 @@ func (tr *trial) heal() {
 	tr.tell("heal")
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	tr.calm = true
 	for _, i := range tr.rules {
 		i.Remove()
 	}
+}
+
+// isCalm reports whether nothing goes wrong any more.
+func (tr *trial) isCalm() bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.calm
 }
 
 // awaitDone waits until the writers have written, the group has committed everything, and no transaction is open.

@@ -109,6 +109,9 @@ func (w *carrier) pipe() error {
 
 // nap takes a while, sometimes long.
 func (w *carrier) nap() {
+	if w.tr.isCalm() {
+		return
+	}
 	switch w.r.IntN(60) {
 	case 0:
 		w.sleep(time.Duration(3+w.r.IntN(9)) * time.Second) // longer than sessions and transactions may last

@@ -40,16 +40,14 @@ const (
 	SequenceUnchecked
 	// OldEpochAccepted lets a fenced producer go on writing.
 	OldEpochAccepted
-	// MarkerEpochForgotten does not note the epoch of an end marker.
-	MarkerEpochForgotten
+	// MarkerClosesAll takes an end marker for the end of all transactions in the partition.
+	MarkerClosesAll
 	// ProducersLostOnRestart opens a log with no producer known in it.
 	ProducersLostOnRestart
 	// SnapshotWithoutOpenTransaction writes producer snapshots that do not say which transactions are open.
 	SnapshotWithoutOpenTransaction
 	// VerificationSkipped appends a transactional batch without asking the coordinator whether its transaction is open.
 	VerificationSkipped
-	// VerificationUnguarded appends a verified batch although the transaction ended between question and answer.
-	VerificationUnguarded
 )
 
 // Mistakes of the transaction coordinator.
@@ -109,9 +107,9 @@ var names = map[Bug]string{
 	AbortedIndexNotRebuilt: "aborted index not rebuilt", MarkerAsData: "marker as data",
 	DuplicateWindowOfOne: "duplicate window of one", DuplicateAppended: "duplicate appended",
 	DuplicateWrongOffset: "duplicate with wrong offset", SequenceUnchecked: "sequence unchecked",
-	OldEpochAccepted: "old epoch accepted", MarkerEpochForgotten: "marker epoch forgotten",
+	OldEpochAccepted: "old epoch accepted", MarkerClosesAll: "marker closes all",
 	ProducersLostOnRestart: "producers lost on restart", SnapshotWithoutOpenTransaction: "snapshot without open transaction",
-	VerificationSkipped: "verification skipped", VerificationUnguarded: "verification unguarded",
+	VerificationSkipped: "verification skipped",
 
 	InitWithoutBump: "init without bump", InitLeavesOpen: "init leaves transaction open",
 	EndWithoutBump: "end without bump", EndEpochUnchecked: "end epoch unchecked",

@@ -58,3 +58,11 @@ func makeData(batch []byte) {
 	binary.BigEndian.PutUint16(batch[attributesAt:], attributes)
 	binary.BigEndian.PutUint32(batch[crcAt:], hash.CRC32C(batch[attributesAt:]))
 }
+
+// closeAll ends every open transaction, as far as readers are concerned.
+func (s *producerState) closeAll() {
+	for _, t := range s.open {
+		s.entries[t.producer].txnFirst = noOffset
+	}
+	s.open = nil
+}

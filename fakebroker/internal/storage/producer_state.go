@@ -153,9 +153,7 @@ func (s *producerState) update(h *record.BatchHeader) {
 // the producer had no transaction open here.
 func (s *producerState) updateMarker(h *record.BatchHeader, m record.EndTxn, timestamp int64) (done completedTxn, ok bool) {
 	e := s.entry(h.ProducerID)
-	if !s.bugs.Has(bug.MarkerEpochForgotten) {
-		e.setEpoch(h.ProducerEpoch)
-	}
+	e.setEpoch(h.ProducerEpoch)
 	e.coordinatorEpoch = m.CoordinatorEpoch
 	e.lastTimestamp = timestamp
 	s.mapEnd = h.NextOffset()
@@ -168,6 +166,9 @@ func (s *producerState) updateMarker(h *record.BatchHeader, m record.EndTxn, tim
 	span := s.open[i]
 	span.last = h.BaseOffset
 	s.open = slices.Delete(s.open, i, i+1)
+	if s.bugs.Has(bug.MarkerClosesAll) {
+		s.closeAll()
+	}
 	s.ended = insertSpan(s.ended, span)
 	return completedTxn{txnSpan: span, aborted: !m.Commit}, true
 }

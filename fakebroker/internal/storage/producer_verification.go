@@ -82,7 +82,7 @@ func (s *producerState) checkVerified(h *record.BatchHeader, with Verification) 
 			return err
 		}
 	}
-	if v := s.verifying[h.ProducerID]; with.Required && (v == nil || v.guard != with.Guard) && !s.bugs.Has(bug.VerificationUnguarded) {
+	if v := s.verifying[h.ProducerID]; with.Required && (v == nil || v.guard != with.Guard) {
 		return refuse(errcode.InvalidTxnState, "the batch of producer %d epoch %d for partition %s is not part of an open transaction",
 			h.ProducerID, h.ProducerEpoch, s.partition)
 	}
@@ -117,6 +117,9 @@ func (l *Log) StartVerification(id int64, epoch int16, sequence int32, bumps boo
 		return 0, l.ended
 	}
 	if e := l.producers.entries[id]; e != nil {
+		if l.bugs.Has(bug.OldEpochAccepted) && epoch < e.epoch {
+			return 0, nil
+		}
 		h := record.BatchHeader{ProducerID: id, ProducerEpoch: epoch}
 		if err := e.checkEpoch(&h, l.partition); err != nil {
 			return 0, err

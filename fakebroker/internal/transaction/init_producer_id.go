@@ -57,7 +57,10 @@ func (m *Machine) initProducerID(now time.Time, ticket coordinator.Ticket, r Ini
 		out.Refuse(ticket, errcode.ProducerFenced)
 		return
 	}
-	if t.state == Ongoing && !m.o.Bugs.Has(bug.InitLeavesOpen) {
+	if t.state == Ongoing && m.o.Bugs.Has(bug.InitLeavesOpen) {
+		t = t.leftOpen()
+	}
+	if t.state == Ongoing {
 		if !m.fence(now, t, r.NewProducerID, func(c *counts) { c.fenced++ }, out) {
 			out.Reply(ticket, needForInit(r))
 			return

@@ -35,3 +35,10 @@ func (m *Machine) mistakenEnd(now time.Time, ticket coordinator.Ticket, r *EndTx
 	}
 	return false
 }
+
+// leftOpen is t as if its transaction were over.
+func (t *txn) leftOpen() *txn {
+	over := *t
+	over.state, over.partitions = CompleteAbort, nil
+	return &over
+}
