@@ -74,6 +74,11 @@ func TestVerificationCanBeTurnedOff(t *testing.T) {
 		o, err := k.Offsets("orders", 0)
 		require.NoError(t, err)
 		require.Zero(t, o.LastStable, "a transaction that nobody knows of is open")
+		p = begin(p.rawClient, "newer", time.Minute)
+		require.Equal(t, errcode.None, codeOf(p.produce(12, 0, p.batchOf(0, "a"))))
+		tx, err := k.Transaction(t.Context(), "newer")
+		require.NoError(t, err)
+		require.Len(t, tx.Partitions, 1, "there is still somebody to add it")
 	})
 }
 

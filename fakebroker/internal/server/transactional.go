@@ -22,7 +22,7 @@ const (
 )
 
 // verifiesTransactions says whether leaders ask before they append the first batch of a transaction. It may change at any
-// time.
+// time. Where they have to add the partition they ask anyway.
 func (b *Broker) verifiesTransactions() bool {
 	return b.Config().Bool("transaction.partition.verification.enable") && !b.opts.Bugs.Has(bug.VerificationSkipped)
 }
@@ -88,7 +88,7 @@ func (b *Broker) produceTransactional(r *Request, req *message.ProduceRequest) {
 		return
 	}
 	v := &verifying{required: b.verifiesTransactions(), results: make(map[partitionAt]verified, len(q.batches))}
-	if !v.required || !q.start(v) {
+	if !v.required && !q.adds() || !q.start(v) {
 		b.produce(r, req, v)
 		return
 	}

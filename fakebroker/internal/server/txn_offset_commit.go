@@ -66,7 +66,8 @@ func (b *Broker) commitInTransaction(r *Request, req *message.TxnOffsetCommitReq
 
 // verifyOffsets asks the transaction coordinator about the partition of a group's offsets.
 func (b *Broker) verifyOffsets(r *Request, req *message.TxnOffsetCommitRequest, done func(guard uint64, code errcode.Code)) {
-	if !b.verifiesTransactions() {
+	adds := r.Version >= offsetsAdd
+	if !adds && !b.verifiesTransactions() {
 		done(0, errcode.None)
 		return
 	}
@@ -76,7 +77,6 @@ func (b *Broker) verifyOffsets(r *Request, req *message.TxnOffsetCommitRequest, 
 		done(0, errcode.NotLeaderOrFollower)
 		return
 	}
-	adds := r.Version >= offsetsAdd
 	guard, err := p.log.StartVerification(req.ProducerId, req.ProducerEpoch, -1, adds, time.Now())
 	if err != nil || guard == 0 {
 		done(0, storage.CodeOf(err))
