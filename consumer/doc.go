@@ -43,6 +43,13 @@
 // An application that takes longer than max.poll.interval.ms for what it has in hand is told so, with the record and the
 // stack (OnStall); by default the member leaves the group, and Run, Serve or the loop say so with a *StallError.
 //
+// # Transactions
+//
+// With isolation.level=read_committed records of open and aborted transactions are not handed out, and positions move over
+// them and over markers, so that the lag can reach zero. When an open transaction holds a partition back for a minute
+// (Standstill), OnEvent, observers and the logger hear of it, with the producer id. A consumer whose offsets are committed
+// together with what was made of its records, exactly once, is fed to txn.Session.Pipe or Consume; they use Intake.
+//
 // # Errors
 //
 // An error in a loop is about one partition, an *client.OpError that names it, unless ctx ended, the consumer was closed,
@@ -60,6 +67,7 @@
 //	consumer.go, records.go, batches.go, poll.go, hold.go                           plain loops, and what is in hand
 //	run.go, serve.go, engine.go, dead_letter.go                                     handlers
 //	group.go, group_listener.go, group_begin.go, claim.go, commit.go, stall.go      membership: how claims begin and end
-//	subscribe.go, assign.go, seek.go, offsets.go                                    steering and asking
+//	intake.go                                                                       offsets that transactions commit
+//	subscribe.go, assign.go, seek.go, offsets.go, standstill.go                     steering and asking
 //	typed.go, decoder.go                                                            types
 package consumer

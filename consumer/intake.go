@@ -134,7 +134,7 @@ func (in *Intake) Pending() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.claims {
-		if c.cell == nil || !c.alive() || !c.reading() {
+		if state := c.state.State(); c.cell == nil || !c.alive() || state != machine.ClaimReading && state != machine.ClaimDraining {
 			continue
 		}
 		if at := c.cell.Position().Offset; c.cell.Held() || at > 0 && at != c.committed.Offset {
