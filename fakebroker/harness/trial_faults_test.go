@@ -57,6 +57,20 @@ var all = []misfortune{
 			}
 		})
 	}},
+	{"the network blinks", func(tr *trial, r *rand.Rand) {
+		// Just when some answers are on their way, if the process's network lags.
+		name := []string{"shop", "ledger", "w0", "w1"}[r.IntN(4)]
+		tr.inject(fault.On(wire.KeyProduce, wire.KeyTxnOffsetCommit).Client(name).After(r.IntN(6)).Times(1).OnAnswer(func(p fault.Point) {
+			time.AfterFunc(10*time.Millisecond, func() {
+				tr.mu.Lock()
+				l := tr.lives[name]
+				tr.mu.Unlock()
+				tr.tell("blink of %s", l.id)
+				l.cutOff(true)
+				l.cutOff(false)
+			})
+		}))
+	}},
 	{"crash of the broker", func(tr *trial, r *rand.Rand) { tr.crash(time.Duration(r.IntN(3000)) * time.Millisecond) }},
 	{"crash at a request", func(tr *trial, r *rand.Rand) {
 		down := time.Duration(r.IntN(2000)) * time.Millisecond

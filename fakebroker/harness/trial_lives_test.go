@@ -21,9 +21,41 @@ type life struct {
 	end  context.CancelCauseFunc
 	over bool // its work is done
 
+	lag time.Duration // how long answers are on their way
+
 	mu    sync.Mutex
 	cut   bool
-	conns []net.Conn
+	conns []*lagging
+}
+
+// lagging is a connection whose bytes take their time to get to the process. Those on their way when it is closed are lost.
+type lagging struct {
+	net.Conn
+	lag    time.Duration
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Read implements net.Conn.
+func (c *lagging) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.lag == 0 {
+		return n, err
+	}
+	t := time.NewTimer(c.lag)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return n, err
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+// Close implements net.Conn.
+func (c *lagging) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 var errKilled = errors.New("killed")
@@ -36,6 +68,7 @@ func (tr *trial) spawn(name string, n int, live func(*life) error) {
 		return
 	}
 	l := &life{tr: tr, name: name, id: fmt.Sprintf("%s.%d", name, n)}
+	l.lag = []time.Duration{0, 0, 2 * time.Millisecond, 40 * time.Millisecond}[tr.random("lag of "+l.id).IntN(4)]
 	l.ctx, l.end = context.WithCancelCause(tr.load)
 	tr.mu.Lock()
 	tr.lives[name] = l
@@ -107,8 +140,9 @@ func (l *life) DialContext(ctx context.Context, network, addr string) (net.Conn,
 		_ = conn.Close()
 		return nil, errors.New("the network is cut")
 	}
-	l.conns = append(l.conns, conn)
-	return conn, nil
+	lc := &lagging{Conn: conn, lag: l.lag, closed: make(chan struct{})}
+	l.conns = append(l.conns, lc)
+	return lc, nil
 }
 
 // client makes the process's client; the second result closes it.

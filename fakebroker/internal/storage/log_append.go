@@ -180,8 +180,8 @@ func (l *Log) appendValid(v *validated, by appender, now time.Time) (AppendInfo,
 		Records:     v.records, Bytes: len(v.data), MaxTimestamp: v.maxTimestamp,
 	}
 	if duplicate != nil {
-		if !l.bugs.Has(bug.DuplicateWrongOffset) {
-			info.FirstOffset, info.LastOffset = duplicate.firstOffset(), duplicate.lastOff
+		if info.LastOffset = duplicate.lastOff; !l.bugs.Has(bug.DuplicateWrongOffset) {
+			info.FirstOffset = duplicate.firstOffset()
 		}
 		info.LogAppendTime, info.Duplicate = duplicate.timestamp, true
 		return info, nil
