@@ -87,6 +87,7 @@ func (p *plant) reader(protocol string, opts ...consumer.Option) *worker {
 		consumer.GroupProtocol(protocol), consumer.SessionTimeout(10*time.Second, 300*time.Millisecond)}, opts...)...)
 	require.NoError(p.t, err)
 	w.c = c
+	p.t.Cleanup(w.kill) // a test that failed must not leave anything working: in virtual time that would go on for ever
 	return w
 }
 
@@ -146,9 +147,13 @@ func (w *worker) kill() {
 	w.mu.Unlock()
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	w.cancel()
+	if w.cancel != nil {
+		w.cancel()
+	}
 	_ = w.c.Close(gone)
-	_ = w.s.Close(gone)
+	if w.s != nil {
+		_ = w.s.Close(gone)
+	}
 }
 
 func (w *worker) aborted() int {

@@ -199,7 +199,7 @@ func (t *round) commit() error {
 			return t.abort(err)
 		}
 		p.unclear = true
-		if p.bounded.Err() != nil {
+		if p.bounded.Err() != nil || errors.Is(err, ErrFenced) { // the session is over, and nobody will ever tell
 			return err
 		}
 		p.pause(p.bounded, attempt)
