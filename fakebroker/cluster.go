@@ -80,6 +80,9 @@ func New(opts ...Option) (*Cluster, error) {
 	if s.Dir != "" {
 		k.fs, k.dir = vfs.OSFS{}, s.Dir
 	}
+	if s.Disk != nil {
+		k.fs = nil
+	}
 	if err := k.properties(); err != nil {
 		return nil, fmt.Errorf("fakebroker: %w", err)
 	}
@@ -151,6 +154,9 @@ func (k *Cluster) start(ctx context.Context) error {
 	levels, err := image.ChosenLevels(k.settings.Features)
 	if err != nil {
 		return fail(err)
+	}
+	if d := k.settings.Disk; d != nil {
+		k.fs = d(k.fs)
 	}
 	k.process, k.muzzle = vfs.NewProcess(k.fs), new(atomic.Bool)
 	b, err := server.Open(ctx, server.Options{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 )
 
 // Settings says what a cluster is to be. Options change it; the zero value of every field means what its comment says.
@@ -35,6 +36,9 @@ type Settings struct {
 	Features map[string]int16
 	// Bugs are mistakes that the broker makes on purpose, for this project's own tests: nobody else can name one.
 	Bugs bug.Set
+	// Disk gives the file system for each start of the broker, from the one it had before; nil before the first start. It is
+	// for this project's own tests, which cut the power: nobody else can name one.
+	Disk func(before vfs.FS) vfs.FS
 }
 
 // A TopicSpec is a topic to be made.

@@ -6,4 +6,5 @@
 //	go test ./fakebroker/harness -run TestChurn -churn-seeds 500        more
 //	go test ./fakebroker/harness -run TestChurn -churn-seed 17 -v       one again: the same faults, in the runtime's order
 //	go test ./fakebroker/harness -run TestPause -v                      the pauses side by side
+//	go test ./fakebroker/harness -run TestEveryCrashPoint -points 0 -v  a pipeline with something going wrong at each of its steps
 package harness
