@@ -52,6 +52,7 @@ type Log struct {
 
 	dooms     atomic.Int64 // len(doomed), for those who do not hold the slot
 	unflushed atomic.Int64 // records since the last flush, for flush.messages
+	verifying atomic.Int64 // transactions that are being verified
 
 	// Of whoever holds the flushing slot.
 	lastFlush  int64 // ms, for flush.ms

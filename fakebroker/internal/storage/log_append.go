@@ -237,9 +237,10 @@ func (l *Log) checkProducers(v *validated, by appender) (markers []record.EndTxn
 	return markers, nil, nil
 }
 
-// checkProducer asks about a data batch. Verifications begin outside of the writing slot, so the mutex guards them.
+// checkProducer asks about a data batch. Verifications begin outside of the writing slot, so the mutex guards them; most
+// batches have nothing to do with them.
 func (l *Log) checkProducer(h *record.BatchHeader, by appender) (*batchMark, error) {
-	if h.Transactional() {
+	if h.Transactional() || l.verifying.Load() > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 	}
@@ -281,6 +282,7 @@ func (l *Log) taken(v *validated, markers []record.EndTxn, active *segment, size
 	l.end = v.headers[len(v.headers)-1].NextOffset()
 	active.size.Store(size)
 	l.noteUnstable()
+	l.noteVerifying()
 }
 
 // endTransaction takes a marker and, if it aborts something, notes it in the

@@ -76,24 +76,23 @@ func (s *producerState) check(h *record.BatchHeader, origin Origin, with Verific
 		if err := s.checkVerified(h, with); err != nil {
 			return nil, err
 		}
-		if origin == FromClient {
-			if err := s.checkFirst(h); err != nil {
+	}
+	if e != nil {
+		if err := e.checkEpoch(h, s.partition); err != nil {
+			return nil, err
+		}
+	}
+	if origin == FromClient && !s.bugs.Has(bug.SequenceUnchecked) {
+		if err := s.checkFirst(h); err != nil {
+			return nil, err
+		}
+		if e != nil {
+			if err := e.checkSequence(h, s.partition); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if e == nil {
-		return nil, nil
-	}
-	if err := e.checkEpoch(h, s.partition); err != nil {
-		return nil, err
-	}
-	if origin == FromClient && !s.bugs.Has(bug.SequenceUnchecked) {
-		if err := e.checkSequence(h, s.partition); err != nil {
-			return nil, err
-		}
-	}
-	if e.txnFirst != noOffset && !h.Transactional() {
+	if e != nil && e.txnFirst != noOffset && !h.Transactional() {
 		return nil, refuse(errcode.InvalidTxnState, "producer %d has an open transaction in partition %s since offset %d, the batch is outside of it",
 			h.ProducerID, s.partition, e.txnFirst)
 	}

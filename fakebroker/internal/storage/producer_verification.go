@@ -89,7 +89,8 @@ func (s *producerState) checkVerified(h *record.BatchHeader, with Verification) 
 	return nil
 }
 
-// checkFirst refuses a batch that cannot be the first of the transaction that is being verified.
+// checkFirst refuses a batch that cannot be the first of the transaction that is being verified, in one or outside, as Kafka
+// does.
 func (s *producerState) checkFirst(h *record.BatchHeader) error {
 	v := s.verifying[h.ProducerID]
 	if v == nil {
@@ -128,5 +129,10 @@ func (l *Log) StartVerification(id int64, epoch int16, sequence int32, bumps boo
 	if l.producers.ongoing(id, epoch) {
 		return 0, nil
 	}
-	return l.producers.startVerification(id, sequence, epoch, bumps, millis(now)), nil
+	guard = l.producers.startVerification(id, sequence, epoch, bumps, millis(now))
+	l.noteVerifying()
+	return guard, nil
 }
+
+// noteVerifying tells appends whether there are verifications. mu is held.
+func (l *Log) noteVerifying() { l.verifying.Store(int64(len(l.producers.verifying))) }

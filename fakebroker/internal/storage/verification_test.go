@@ -119,6 +119,20 @@ func TestWhereATransactionMayBegin(t *testing.T) {
 	}
 }
 
+// A producer that is being verified may not write outside of its transaction either what could not be first in it.
+func TestVerificationHoldsForPlainBatchesToo(t *testing.T) {
+	v := newVerifier(t)
+	plain := func(seq int32) error {
+		_, err := v.l.AppendAsLeader(produced{values: []string{"a"}, id: 8, seq: seq}.bytes(), 0, FromClient, t0)
+		return err
+	}
+	v.ask(0, 1, false)
+	require.ErrorIs(t, plain(3), errcode.OutOfOrderSequenceNumber)
+	require.NoError(t, plain(1))
+	require.NoError(t, v.end(0, 1), "which ends the verification")
+	require.NoError(t, plain(2))
+}
+
 func TestANewEpochForgetsTheLowestSequence(t *testing.T) {
 	v := newVerifier(t)
 	v.ask(0, 0, false)
