@@ -49,7 +49,7 @@ func (p *pipeline) run(ctx context.Context, o options) error {
 			}
 			p.say("all lines are in")
 		case <-pause.C:
-			pause.Reset(time.Duration(200+rng.IntN(200)) * time.Millisecond)
+			pause.Reset(time.Duration(150+rng.IntN(200)) * time.Millisecond)
 			if err := p.breakSomething(ctx, rng, &turn, fed); err != nil {
 				return err
 			}
