@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -28,11 +29,13 @@ import (
 type conversation struct {
 	t          testing.TB
 	addr       string
+	client     string // its id, if it matters
 	conn       net.Conn
 	transcript []string
 	names      map[string]string // made-up value -> placeholder
 	counts     map[string]int
 	topicIDs   map[string]wire.UUID // of the topics it created
+	keeps      bool                 // these, because the broker will be gone at the end
 }
 
 func newConversation(t testing.TB, addr string) *conversation {
@@ -110,7 +113,7 @@ func (c *conversation) note(label string, version int16, req message.Request, te
 
 func (c *conversation) exchange(version int16, req message.Request) message.Response {
 	c.t.Helper()
-	body := wire.AppendRequestHeader(make([]byte, 4), req.Key(), version, 77, new("conformance"))
+	body := wire.AppendRequestHeader(make([]byte, 4), req.Key(), version, 77, new(cmp.Or(c.client, "conformance")))
 	body, err := req.AppendTo(body, version)
 	require.NoError(c.t, err, "%v v%d", req.Key(), version)
 	answer := c.send(body)
@@ -223,7 +226,9 @@ func (c *conversation) create(name string, partitions int32, configs ...string) 
 	resp := c.quiet(7, req).(*message.CreateTopicsResponse)
 	require.Zero(c.t, resp.Topics[0].ErrorCode, "creating %s", name)
 	c.topicIDs[name] = resp.Topics[0].TopicId
-	c.t.Cleanup(func() { c.drop(name) })
+	if !c.keeps {
+		c.t.Cleanup(func() { c.drop(name) })
+	}
 	for p := range partitions { // the answer comes when the controller has committed; the leader may lag behind it
 		require.Eventually(c.t, func() bool {
 			req := message.NewListOffsetsRequest()

@@ -18,5 +18,7 @@
 //	security_test.go       TLS and SASL/PLAIN
 //	files_test.go          the quickstart, DumpLogSegments on every file, kill -9
 //	takeover_test.go       one data folder handed back and forth between both brokers
+//	transactions_*_test.go TransactionsCommand and DumpLogSegments, brokers that finish each other's transactions, and pipelines of
+//	                       seven makes whose processes are killed; transactions_workers_test.go has those in Go
 //	bench_test.go          our client and broker measured beside others; harness/ plugs them into a bench harness
 package interop

@@ -79,6 +79,7 @@ func runAll(m *testing.M) (int, error) {
 // process is a child that is stopped at the end, whatever happens.
 type process struct {
 	cmd  *exec.Cmd
+	data string // its folder, if the test has to know
 	addr string
 	log  *lockedBuffer
 	once sync.Once
@@ -205,6 +206,7 @@ func startSmallKafka(t testing.TB, features, settings []string) *process {
 	require.Zero(t, r.code, "formatting: %s%s", r.stdout, r.stderr)
 	p, err := runKafka(conf, fmt.Sprintf("127.0.0.1:%d", port))
 	require.NoError(t, err)
+	p.data = filepath.Join(dir, "data")
 	t.Cleanup(func() { p.stop() })
 	return p
 }
@@ -269,6 +271,9 @@ func startOttla(t testing.TB, args ...string) *process {
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready bootstrap=")
 	require.True(t, ok, "first line on stdout is %q", line)
 	p.addr = addr
+	if i := slices.Index(args, "--data"); i >= 0 {
+		p.data = args[i+1]
+	}
 	return p
 }
 

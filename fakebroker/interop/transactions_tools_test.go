@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,6 +98,7 @@ func TestTransactionsCommandSeesNoDifference(t *testing.T) {
 			require.Equal(t, theirs.code, ours.code, "exit code")
 		})
 	}
+	requireSameDumps(t, kafka, ottla)
 }
 
 // clocks are times, and durations that follow them in the descriptions of transactions.
@@ -121,13 +123,70 @@ func normalTransactions(args, s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// dumps are the files that transactions leave behind, and how DumpLogSegments is told to read them.
+var dumps = []struct{ files, flag string }{
+	{"__transaction_state-*/*.log", "--transaction-log-decoder"},
+	{"__consumer_offsets-*/*.log", "--offsets-decoder"},
+	{"tt-*/*.log", "--print-data-log"},
+	{"tt-*/*.txnindex", "--deep-iteration"},
+	{"tt-*/*.snapshot", "--deep-iteration"},
+	{"__transaction_state-*/*.snapshot", "--deep-iteration"},
+	{"__consumer_offsets-*/*.snapshot", "--deep-iteration"},
+}
+
+// In dumps, times, sums over them and topic ids differ, and so does the order of a transaction's topics: a hash table's.
+var (
+	dumpMadeUp  = regexp.MustCompile(`(CreateTime:? |crc: |[tT]imestamp(?:Ms)?"?: ?|"topicId":")[\w-]+`)
+	dumpTopics  = regexp.MustCompile(`"transactionPartitions":\[(.*?\})\]`)
+	dumpOfTopic = regexp.MustCompile(`\{.*?\}`)
+)
+
+func normalDump(line string) string {
+	line = dumpMadeUp.ReplaceAllString(line, "${1}N")
+	return dumpTopics.ReplaceAllStringFunc(line, func(list string) string {
+		topics := dumpOfTopic.FindAllString(list, -1)
+		slices.Sort(topics)
+		return fmt.Sprint(topics)
+	})
+}
+
+// requireSameDumps stops two brokers that were told the same and compares what DumpLogSegments finds in their folders.
+func requireSameDumps(t *testing.T, kafka, ottla *process) {
+	require.NoError(t, ended(kafka))
+	require.NoError(t, ended(ottla))
+	for _, d := range dumps {
+		t.Run("dump of "+d.files, func(t *testing.T) {
+			var texts []string
+			for _, p := range []*process{kafka, ottla} {
+				files, err := filepath.Glob(filepath.Join(p.data, d.files))
+				require.NoError(t, err)
+				require.NotEmpty(t, files)
+				out := java(t, "", dumpLog, d.flag, "--files", strings.Join(files, ","))
+				var lines []string
+				for line := range strings.Lines(strings.ReplaceAll(out, p.data, "")) {
+					lines = append(lines, normalDump(line))
+				}
+				if strings.HasSuffix(d.files, ".snapshot") {
+					slices.Sort(lines)
+				}
+				texts = append(texts, strings.Join(lines, ""))
+			}
+			t.Logf("%d lines", strings.Count(texts[0], "\n"))
+			require.Equal(t, texts[0], texts[1])
+		})
+	}
+}
+
 // transactionsForTools makes what transactionSteps are about.
 func transactionsForTools(t testing.TB, addr string) *strings.Replacer {
 	awaitTransactions(t, addr)
 	g := newTxnTalk(t, addr)
+	g.keeps = true
 	g.topic("tt", 2)
 	g.starts("tt-empty")
-	g.open("tt-open", "tt", 0, 2)
+	open := g.open("tt-open", "tt", 0, 2)
+	g.quiet(3, open.addingOffsets("tt-group"))
+	g.quiet(3, open.committing(3, "tt-group", "tt", 5, 6))
 	g.open("tt-committed", "tt", 0, 1).ends(3, true)
 	g.open("tt-aborted", "tt", 0, 1).ends(3, false)
 	g.open("tt-committed-too", "tt", 1, 3).ends(3, true)
