@@ -91,6 +91,11 @@ func (s *Session) finished(f *machine.Finish) {
 	var err error
 	if f.Err != nil {
 		err = s.wrap("transaction", s.classOf(f), f.Err)
+		var e *Error
+		if f.Outcome == InDoubt && errors.As(err, &e) { // nothing more can become known: the coordinator answers others only
+			e.over = true
+			e.Hint = "the session is over: asking again brings nothing new, only the output tells whether the transaction is committed"
+		}
 	}
 	s.tx.finished(f.Outcome, err)
 }

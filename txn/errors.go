@@ -25,7 +25,8 @@ const (
 	// says. Close it; whoever should go on makes a new one.
 	Fenced
 	// OutcomeUnknown: the transaction may be committed or not, because the answer to its end did not come. Call
-	// Commit of the same transaction again, or Begin, which finds out first (see Session.Last).
+	// Commit of the same transaction again, or Begin, which finds out first (see Session.Last). When the error matches
+	// ErrFenced as well, the session was fenced before it could find out and never will: only the output tells.
 	OutcomeUnknown
 )
 
@@ -63,14 +64,16 @@ var (
 	ErrClosed = errors.New("transactional session is closed")
 )
 
-// Error is the error of everything in this package. It matches ErrAbortable, ErrFenced or ErrOutcomeUnknown, and
-// everything in its cause, which is an errcode.Code or a *client.OpError where a broker said something.
+// Error is the error of everything in this package. It matches ErrAbortable, ErrFenced or ErrOutcomeUnknown (and ErrFenced
+// too when a session is over whose last transaction is in doubt), and everything in its cause, which is an errcode.Code or a *client.OpError where a broker said something.
 type Error struct {
 	Class ErrorClass
 	Op    string // the call: "New", "Begin", "Commit" ...
 	ID    string // the transactional id
 	Hint  string // what to do, where there is more to say than the class does
 	Err   error
+
+	over bool // in doubt for ever: the session is over
 }
 
 // Error is one line: call, id, class, cause, hint.
@@ -89,6 +92,9 @@ func (e *Error) Unwrap() []error {
 	case Fenced:
 		return []error{ErrFenced, e.Err}
 	case OutcomeUnknown:
+		if e.over {
+			return []error{ErrOutcomeUnknown, ErrFenced, e.Err}
+		}
 		return []error{ErrOutcomeUnknown, e.Err}
 	}
 	return []error{ErrAbortable, e.Err}

@@ -83,7 +83,7 @@ func (tx *Tx) runJob(ctx context.Context, job *machine.OffsetJob) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		s.step(machine.OffsetsRecalled{Job: job, Err: s.failed("SendOffsets", Abortable, context.Cause(ctx))})
+		s.step(machine.OffsetsRecalled{Job: job, Err: s.failed("SendOffsets", Abortable, s.interrupted(ctx))})
 		<-done // at once
 	}
 	if job.Err == nil {

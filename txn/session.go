@@ -154,9 +154,20 @@ func (s *Session) await(ctx context.Context, ready func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return s.interrupted(ctx)
 		}
 	}
+}
+
+// interrupted is ctx's cause, with what stood in the way.
+func (s *Session) interrupted(ctx context.Context) error {
+	s.mu.Lock()
+	trouble := s.m.Trouble()
+	s.mu.Unlock()
+	if trouble == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w; the last attempt said: %w", context.Cause(ctx), trouble)
 }
 
 // Begin starts a transaction. It waits for the end of the one before, where that is still going on or in doubt: a

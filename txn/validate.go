@@ -26,9 +26,13 @@ func (c *Config) Validate() error {
 	if !c.Producer.Idempotence {
 		bad("enable.idempotence", "false", "transactions need idempotence; leave it out")
 	}
-	producer.Idempotent(true)(&c.Producer) // asked for: what forbids it is an error now
-	if err := c.Producer.Validate(); err != nil {
+	p := c.Producer
+	producer.Idempotent(true)(&p) // asked for: what forbids it is an error now
+	if err := p.Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		c.Producer = p // with a default that was raised
 	}
 	return errors.Join(errs...)
 }

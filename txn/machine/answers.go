@@ -66,9 +66,10 @@ func (m *Machine) refused(now time.Time, s *slot, v verdict, code errcode.Code, 
 	err := &Error{Request: name, Broker: e.Broker, Hint: hints[code], Err: code}
 	switch v {
 	case again, soon:
+		s.trouble = err
 		m.later(now, s, v)
 	case moved:
-		s.broker = -1
+		s.broker, s.trouble = -1, err
 		m.later(now, s, v)
 	case doom, stale:
 		m.doom(err)
@@ -249,6 +250,7 @@ func (m *Machine) failed(now time.Time, e *Failed) {
 	case e.Final:
 		m.over(&Error{Request: apiNames[r.api], Err: e.Err})
 	default:
+		s.trouble = e.Err
 		s.broker = -1 // it may be the coordinator still, or the reason why the connection ended is that it is not
 		m.later(now, s, again)
 	}

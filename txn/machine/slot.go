@@ -21,6 +21,7 @@ type slot struct {
 	air      *Request
 	failures int
 	retryAt  time.Time
+	trouble  error // why the last attempt came to nothing
 }
 
 // soonFirst is the first wait when a transaction is just ending; Kafka's is 20 ms.
@@ -37,7 +38,15 @@ func (m *Machine) later(now time.Time, s *slot, v verdict) {
 }
 
 // reset begins the count of failures anew.
-func (s *slot) reset() { s.failures, s.retryAt = 0, time.Time{} }
+func (s *slot) reset() { s.failures, s.retryAt, s.trouble = 0, time.Time{}, nil }
+
+// Trouble is why what is being tried has not come through yet, nil when it has not failed.
+func (m *Machine) Trouble() error {
+	if m.txn.trouble != nil {
+		return m.txn.trouble
+	}
+	return m.group.trouble
+}
 
 // send issues what is due.
 func (m *Machine) send(now time.Time) {
@@ -101,7 +110,7 @@ func (m *Machine) notFound(now time.Time, e *CoordinatorFailed) {
 	if s == nil {
 		return
 	}
-	s.finding = false
+	s.finding, s.trouble = false, e.Err
 	m.later(now, s, again)
 	if m.tx.fence != nil && s == &m.txn {
 		m.over(m.fenceError(nil))
