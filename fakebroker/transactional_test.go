@@ -176,6 +176,10 @@ func TestMarkersOfManyTransactionsInOneRequest(t *testing.T) {
 		require.Equal(t, map[string]errcode.Code{fmt.Sprintf("%d orders-0", b.pid): errcode.InvalidProducerEpoch}, marked(c, 2, low))
 		low.ProducerEpoch = -1
 		require.Equal(t, map[string]errcode.Code{fmt.Sprintf("%d orders-0", b.pid): errcode.UnknownServerError}, marked(c, 2, low))
+		low.ProducerEpoch = -2
+		require.Equal(t, map[string]errcode.Code{fmt.Sprintf("%d orders-0", b.pid): errcode.InvalidProducerEpoch}, marked(c, 2, low))
+		low.ProducerId = 99
+		require.Equal(t, map[string]errcode.Code{"99 orders-0": errcode.InvalidProducerEpoch}, marked(c, 2, low))
 		late := marker(b, true, 0)
 		late.CoordinatorEpoch = 5
 		require.Equal(t, errcode.None, marked(c, 2, late)[fmt.Sprintf("%d orders-0", b.pid)])

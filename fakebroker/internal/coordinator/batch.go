@@ -44,7 +44,8 @@ func (e *batches) encode(records []Record, txn *TxnBatch, now time.Time) ([]byte
 	}
 	stamp := record.NoProducer()
 	if txn != nil {
-		stamp.ProducerID, stamp.ProducerEpoch, stamp.Transactional = txn.ProducerID, txn.ProducerEpoch, true
+		// Sequences begin anew in each batch, as in Apache Kafka: nobody checks them.
+		stamp = record.Stamp{ProducerID: txn.ProducerID, ProducerEpoch: txn.ProducerEpoch, Transactional: true}
 	}
 	e.buf = e.b.Seal(stamp)
 	return e.buf, nil

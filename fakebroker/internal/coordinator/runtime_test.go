@@ -368,7 +368,7 @@ func TestTransactionsCountOnlyWhenTheyWereCommitted(t *testing.T) {
 		h, err := record.ParseHeader(w.batches[0][0])
 		require.NoError(t, err)
 		require.True(t, h.Transactional())
-		require.Equal(t, []any{int64(1), int16(7), record.NoSequence}, []any{h.ProducerID, h.ProducerEpoch, h.BaseSequence})
+		require.Equal(t, []any{int64(1), int16(7), int32(0)}, []any{h.ProducerID, h.ProducerEpoch, h.BaseSequence})
 		require.Equal(t, 0, ask(r, 0, 0).Response, "nothing has been committed")
 		require.Equal(t, errcode.None, end(2, false))
 		require.Equal(t, 0, ask(r, 0, 0).Response)

@@ -160,7 +160,7 @@ func (w *markerWrite) code(producer int64, topic string, partition int32) *int16
 // impossible fails the whole request when no batch can be made for one of its markers, as in Apache Kafka.
 func (w *markerWrite) impossible(req *message.WriteTxnMarkersRequest) bool {
 	for i := range req.Markers {
-		if m := &req.Markers[i]; m.ProducerId < 0 || m.ProducerEpoch < 0 {
+		if m := &req.Markers[i]; m.ProducerId == -1 || m.ProducerEpoch == -1 {
 			for _, code := range w.codes {
 				*code = int16(errcode.UnknownServerError)
 			}

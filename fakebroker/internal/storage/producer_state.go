@@ -104,7 +104,8 @@ func (s *producerState) check(h *record.BatchHeader, origin Origin, with Verific
 func (s *producerState) checkMarker(h *record.BatchHeader, coordinatorEpoch int32, transactionVersion int8) error {
 	e := s.entries[h.ProducerID]
 	if e == nil {
-		return nil
+		unknown := newProducerEntry(h.ProducerID)
+		return unknown.checkEpoch(h, s.partition)
 	}
 	if err := e.checkEpoch(h, s.partition); err != nil {
 		return err
