@@ -322,3 +322,21 @@ func BenchmarkTransactions(b *testing.B) {
 		require.Equal(b, errcode.None, p.end(5, true))
 	}
 }
+
+func TestTheProtocolFollowsTheFeatureLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 1), fakebroker.Feature("transaction.version", 0))
+		c := connect(t, k)
+		p := begin(c, "job", time.Minute)
+		require.Equal(t, errcode.None, p.add("orders", 0))
+		require.Equal(t, errcode.UnsupportedVersion, p.end(5, true))
+		require.Equal(t, errcode.None, p.end(4, true))
+		req := &message.UpdateFeaturesRequest{FeatureUpdates: []message.FeatureUpdateKey{{Feature: "transaction.version", MaxVersionLevel: 2, UpgradeType: 1}}}
+		require.Zero(t, call[*message.UpdateFeaturesResponse](c, 2, req).ErrorCode)
+		_, err := k.AwaitTransaction(t.Context(), "job", fakebroker.TransactionCommits(1))
+		require.NoError(t, err)
+		require.Equal(t, errcode.None, p.add("orders", 0))
+		require.Equal(t, errcode.None, p.end(5, true))
+		require.EqualValues(t, 1, p.epoch)
+	})
+}
