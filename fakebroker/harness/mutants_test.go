@@ -90,6 +90,10 @@ var bank = []mutant{
 	{name: "a pipeline has a new transactional id each time and no generation", style: style{noGeneration: true}},
 	{name: "a pipeline commits no offsets", style: style{forgetsOffsets: true}},
 	{name: "a pipeline takes failed commits for done", style: style{ignoresFailures: true}},
+
+	{name: "a reader leaves nothing out", style: style{filter: filter{ignoresList: true}}},
+	{name: "a reader leaves aborted producers out at once, until any marker", style: style{filter: filter{atOnce: true}}},
+	{name: "a reader hands out markers", style: style{filter: filter{handsMarkers: true}}},
 }
 
 // TestMutantsAreFound runs each mistake until a seed finds it. -v prints the table.

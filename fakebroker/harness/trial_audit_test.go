@@ -116,7 +116,7 @@ func (tr *trial) audit(ctx context.Context, topic string, partition int32) {
 // offset that the answer says until that producer's abort marker, and markers. Its fields are mistakes in that.
 type filter struct {
 	ignoresList  bool // leaves nothing out
-	anyMarker    bool // takes any control batch of a producer for the end of its aborted transaction
+	atOnce       bool // leaves a producer's records out from the beginning of the answer on, until any marker of its
 	handsMarkers bool // hands markers out
 }
 
@@ -139,7 +139,7 @@ func (fl filter) visible(f *fetched, from int64) (list []record.Record, next int
 		}
 		h := it.Header()
 		next = h.NextOffset()
-		for len(aborted) > 0 && aborted[0].FirstOffset <= h.LastOffset() {
+		for len(aborted) > 0 && (aborted[0].FirstOffset <= h.LastOffset() || fl.atOnce) {
 			left[aborted[0].ProducerId] = true
 			aborted = aborted[1:]
 		}
@@ -147,7 +147,7 @@ func (fl filter) visible(f *fetched, from int64) (list []record.Record, next int
 		for r := range it.All() {
 			if h.Control() {
 				m, err := record.ParseEndTxn(r.Key, r.Value)
-				if err == nil && (!m.Commit || fl.anyMarker) {
+				if err == nil && (!m.Commit || fl.atOnce) {
 					delete(left, h.ProducerID)
 				}
 				skip = !fl.handsMarkers

@@ -29,6 +29,9 @@ var all = []misfortune{
 	{"late requests", func(tr *trial, r *rand.Rand) {
 		tr.inject(any1(r).Late(time.Duration(50+r.IntN(4000)) * time.Millisecond).Times(1 + r.IntN(2)))
 	}},
+	{"late batches", func(tr *trial, r *rand.Rand) {
+		tr.inject(fault.Produce().Client(mortals[r.IntN(3)]).After(r.IntN(6)).Late(time.Duration(20+r.IntN(1000)) * time.Millisecond).Times(1 + r.IntN(3)))
+	}},
 	{"late by steps", func(tr *trial, r *rand.Rand) { tr.inject(any1(r).LateAfter(1 + r.IntN(6)).Times(1)) }},
 	{"slow requests", func(tr *trial, r *rand.Rand) {
 		tr.inject(any1(r).Delay(time.Duration(r.IntN(4000)) * time.Millisecond).Times(1 + r.IntN(4)))
@@ -59,7 +62,7 @@ var all = []misfortune{
 	}},
 	{"the network blinks", func(tr *trial, r *rand.Rand) {
 		// Just when some answers are on their way, if the process's network lags.
-		name := []string{"shop", "ledger", "w0", "w1"}[r.IntN(4)]
+		name := []string{"shop", "shop", "shop", "ledger", "w0", "w1"}[r.IntN(6)]
 		tr.inject(fault.On(wire.KeyProduce, wire.KeyTxnOffsetCommit).Client(name).After(r.IntN(6)).Times(1).OnAnswer(func(p fault.Point) {
 			time.AfterFunc(10*time.Millisecond, func() {
 				tr.mu.Lock()
@@ -92,9 +95,7 @@ var all = []misfortune{
 		key := []wire.Key{wire.KeyTxnOffsetCommit, wire.KeyEndTxn}[r.IntN(2)]
 		tr.inject(fault.On(key).Client(mortals[r.IntN(2)]).Times(1).Delay(time.Duration(500+r.IntN(3000)) * time.Millisecond).OnArrival(func(p fault.Point) {
 			tr.tell("%s: %s is held", p.ClientID, p.Key)
-			for _, r := range []*rand.Rand{r, r} {
-				tr.expireSession(r)
-			}
+			tr.expireSessionOf(p.ClientID)
 		}))
 	}},
 }
@@ -171,6 +172,21 @@ func (tr *trial) back() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.absent = false
+}
+
+// expireSessionOf has the group drop the member of a role.
+func (tr *trial) expireSessionOf(role string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	g, err := tr.k.Group(ctx, "g")
+	if err != nil {
+		return
+	}
+	for _, m := range g.Members {
+		if m.ClientID == role {
+			_ = tr.k.ExpireSession(ctx, "g", m.ID)
+		}
+	}
 }
 
 // expireSession has the group drop a member.

@@ -35,6 +35,7 @@ const (
 //	w0 w1   carry in to out, in transactions; members of group g; they are killed and started again
 //	ledger  writes transactions to a topic of its own, and aborts some
 //	tail    reads everything as read_committed all the time, in small fetches; late begins somewhere in between
+//	raw     does so without a consumer, by single requests
 //
 // Everything they do is in a history.Log. When the faults are over and everything is done, or nothing moves any more, the
 // logs are read to their ends, and everybody who can find something wrong is asked.
@@ -138,6 +139,7 @@ func (tr *trial) start() {
 		tr.keep(id, tr.worker(id))
 	}
 	tr.keep("tail", tr.reader(0))
+	tr.keep("raw", tr.rawReader())
 	tr.keep("late", tr.reader(time.Duration(2+tr.random("late").IntN(15))*time.Second))
 }
 

@@ -27,6 +27,8 @@ type style struct {
 	noGeneration    bool // commits offsets without saying who it is, under a new transactional id each time: nobody is fenced
 	forgetsOffsets  bool // commits no offsets
 	ignoresFailures bool // takes a commit that failed for done
+
+	filter filter // of the reader that does without a consumer
 }
 
 var right style
@@ -75,7 +77,7 @@ func (tr *trial) worker(id string) func(*life) error {
 }
 
 func (s style) wrong() bool {
-	s.uncommitted = false // that is wrong in any loop
+	s.uncommitted, s.filter = false, filter{} // those are wrong in any loop
 	return s != right
 }
 

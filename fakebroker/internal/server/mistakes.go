@@ -27,6 +27,22 @@ func (s *markerSender) mistake(o *markerOrder, parts *[]transaction.TopicPartiti
 	*parts = (*parts)[:n]
 }
 
+// mistakenPause lets a while pass between the decision and the markers, for the mistakes that show when the broker ends
+// in between.
+func (s *markerSender) mistakenPause(o *markerOrder) {
+	bugs := s.b.opts.Bugs
+	if !bugs.Has(bug.PrepareNotPersisted) && !bugs.Has(bug.PrepareForgottenOnLoad) && !bugs.Has(bug.AbortOnLoad) {
+		return
+	}
+	timer := time.NewTimer(20 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.cancel:
+	case <-s.stop:
+	}
+}
+
 // mistakenAgain writes the markers of an order once more when the producer is at its next transaction.
 func (s *markerSender) mistakenAgain(o *markerOrder) {
 	if !s.b.opts.Bugs.Has(bug.MarkerTwice) {

@@ -118,6 +118,7 @@ func (s *markerSender) carryOut(o *markerOrder) {
 		o.after = nil
 	}
 	left := o.Partitions
+	s.mistakenPause(o)
 	for pause := firstMarkerPause; ; pause = min(2*pause, lastMarkerPause) {
 		s.mu.Lock()
 		again := s.again // before looking at the image, so that no change is missed
