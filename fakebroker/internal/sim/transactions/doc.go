@@ -29,7 +29,7 @@
 //	seed_link_test.go         connections: delay, loss, breaks, requests that arrive when their sender has gone on
 //	seed_coordinator_test.go  __transaction_state and its leader: append, commit, crash, move, loading; the markers
 //	seed_leader_test.go       the leaders of out-0 and out-1: verification, append, markers
-//	seed_offsets_test.go      the group's coordinator, as a sketch
+//	seed_offsets_test.go      __consumer_offsets and its leader: offsets in transactions
 //	seed_session_test.go      a process with a session
 //	seed_fault_test.go        what goes wrong; each seed has some of it
 //	seed_check_test.go        what must hold after every event

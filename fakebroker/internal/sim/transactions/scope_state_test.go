@@ -236,7 +236,7 @@ func (st *state) command(body any) coordOutcome {
 func (st *state) complete(i int) {
 	if o := st.orders[i]; o.written[0] && o.written[1] {
 		st.orders = slices.Delete(st.orders, i, i+1)
-		st.command(transaction.MarkersWritten{ID: scopeID, Producer: o.m.Producer, CoordinatorEpoch: o.m.CoordinatorEpoch, Commit: o.m.Commit})
+		st.command(o.m.Written())
 	}
 }
 

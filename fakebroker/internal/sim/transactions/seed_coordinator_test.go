@@ -82,6 +82,7 @@ func (c *coordinating) load(d time.Duration) {
 		}
 		c.w.Note("broker %d coordinates in epoch %d, %d records", c.leader, c.epoch, len(c.log))
 		c.shard = transaction.New(transaction.Options{Environment: transaction.Environment{Level: c.w.level, Config: c.config}, CoordinatorEpoch: c.epoch,
+			Incarnation: int64(c.life), Patience: time.Duration(c.w.seed%2) * 20 * time.Millisecond,
 			SendMarkers: func(m transaction.Markers) { c.order(m) },
 			AskProducerID: func(_ string, n transaction.NeedsProducerID) {
 				c.withID(n, func(any, errcode.Code) {})
@@ -380,7 +381,7 @@ func (c *coordinating) report(m *transaction.Markers) {
 		if life != c.life {
 			return
 		}
-		c.ask(transaction.MarkersWritten{ID: m.ID, Producer: m.Producer, CoordinatorEpoch: m.CoordinatorEpoch, Commit: m.Commit}, func(_ any, code errcode.Code) {
+		c.ask(m.Written(), func(_ any, code errcode.Code) {
 			switch code {
 			case errcode.None, errcode.NotCoordinator, errcode.CoordinatorLoadInProgress:
 			default:

@@ -130,6 +130,9 @@ func (w *world) crash(id int32, away time.Duration, takeover bool) {
 			p.crash()
 		}
 	}
+	if w.offsets.broker == id {
+		w.offsets.life++
+	}
 	if w.coord.leader == id {
 		w.coord.drop(true)
 		if takeover {
@@ -147,6 +150,9 @@ func (w *world) crash(id int32, away time.Duration, takeover bool) {
 				p.open()
 				w.ledger.moved = true
 			}
+		}
+		if w.offsets.broker == id {
+			w.offsets.open()
 		}
 		if w.coord.leader == id && w.coord.shard == nil {
 			w.coord.load(50 * time.Millisecond)
