@@ -92,7 +92,7 @@ func TestCtxEndsEveryCallAtEveryAwaitPoint(t *testing.T) {
 	stuckAt := []wire.Key{wire.KeyMetadata, wire.KeyFindCoordinator, wire.KeyInitProducerId, wire.KeyAddPartitionsToTxn, wire.KeyAddOffsetsToTxn,
 		wire.KeyTxnOffsetCommit, wire.KeyProduce, wire.KeyEndTxn}
 	stuck := map[string]int{}
-	everyLevel(t, func(t *testing.T, level int16) {
+	bothKinds(t, func(t *testing.T, level int16) {
 		for call, do := range blocking {
 			for _, key := range stuckAt {
 				synctest.Test(t, func(t *testing.T) {

@@ -57,7 +57,7 @@ var apis = []wire.Key{wire.KeyFindCoordinator, wire.KeyInitProducerId, wire.KeyA
 // TestWhatPassesNeverSurfaces: whatever gets lost on the way, and whatever code a broker answers that Kafka calls retriable,
 // no call fails, nothing is committed twice and nothing is lost.
 func TestWhatPassesNeverSurfaces(t *testing.T) {
-	everyLevel(t, func(t *testing.T, level int16) {
+	bothKinds(t, func(t *testing.T, level int16) {
 		hits := 0
 		try := func(key wire.Key, name string, nth int, set func(fault.Rule) fault.Rule) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWhatMeansAbort(t *testing.T) {
 		wire.KeyProduce:            {errcode.TopicAuthorizationFailed, errcode.OutOfOrderSequenceNumber, errcode.InvalidProducerEpoch, errcode.InvalidTxnState, errcode.TransactionAbortable, errcode.InvalidRecord},
 		wire.KeyEndTxn:             {errcode.TransactionAbortable, errcode.UnknownProducerId},
 	}
-	everyLevel(t, func(t *testing.T, level int16) {
+	bothKinds(t, func(t *testing.T, level int16) {
 		for key, codes := range doom {
 			for _, code := range codes {
 				synctest.Test(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestWhatMeansAbort(t *testing.T) {
 // open transaction is committed.
 func TestWhatEndsTheSession(t *testing.T) {
 	final := []errcode.Code{errcode.ProducerFenced, errcode.TransactionalIdAuthorizationFailed}
-	everyLevel(t, func(t *testing.T, level int16) {
+	bothKinds(t, func(t *testing.T, level int16) {
 		for _, key := range []wire.Key{wire.KeyAddPartitionsToTxn, wire.KeyAddOffsetsToTxn, wire.KeyTxnOffsetCommit, wire.KeyProduce, wire.KeyEndTxn} {
 			for _, code := range final {
 				synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestTransactionsSurviveTheBroker(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everyLevel(t, func(t *testing.T, level int16) {
+			bothKinds(t, func(t *testing.T, level int16) {
 				synctest.Test(t, func(t *testing.T) {
 					k, cl := cluster(t, level)
 					s := open(t, cl, "tx")

@@ -121,6 +121,14 @@ func at(offset int64) map[groupmember.TopicPartition]groupmember.Offset {
 	return map[groupmember.TopicPartition]groupmember.Offset{{Topic: "orders"}: groupmember.OffsetAt(offset)}
 }
 
+// bothKinds runs a test with transactions whose partitions are added and with implicit ones; for a client versions 0 and 1
+// are the same.
+func bothKinds(t *testing.T, f func(t *testing.T, level int16)) {
+	for _, level := range levels[1:] {
+		t.Run(fmt.Sprintf("transaction.version %d", level), func(t *testing.T) { f(t, level) })
+	}
+}
+
 // everyLevel runs a test for each transaction.version.
 func everyLevel(t *testing.T, f func(t *testing.T, level int16)) {
 	for _, level := range levels {
