@@ -30,7 +30,7 @@ type history struct {
 // snapshots) against a plain pass over its batches from zero.
 func TestTransactionsAreTheSameAfterAnyStop(t *testing.T) {
 	stops := 0
-	for seed := range uint64(80) {
+	for seed := range uint64(40) {
 		h := &history{T: t, rnd: rand.New(rand.NewPCG(seed, 5)), fs: vfs.NewCrash(), cfg: DefaultLogConfig()}
 		h.cfg.SegmentBytes, h.cfg.IndexIntervalBytes = 700, 150
 		h.l = openTest(t, h.fs, h.cfg)
