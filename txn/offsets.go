@@ -73,9 +73,9 @@ func offsetJob(group string, g groupmember.Generation, at map[groupmember.TopicP
 func (tx *Tx) runJob(ctx context.Context, job *machine.OffsetJob) error {
 	s := tx.s
 	s.mu.Lock()
-	if s.tx != tx {
+	if out := tx.Outcome(); s.tx != tx || out != Open {
 		s.unlock()
-		return s.fail("SendOffsets", Abortable, ErrOver)
+		return s.fail("SendOffsets", Abortable, fmt.Errorf("%w: it is %s", ErrOver, out))
 	}
 	s.stepLocked(machine.OffsetsGiven{Job: job})
 	s.unlock()

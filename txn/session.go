@@ -235,7 +235,8 @@ func (s *Session) settle(ctx context.Context) error {
 }
 
 // Close ends the session: an open transaction is aborted, a commit without an answer is waited for. It returns by ctx's
-// end; what it could not do by then, the coordinator's timeout does. Further calls wait for the first.
+// end, and after transaction.timeout.ms in any case: what it could not do by then, the coordinator has done. Further calls
+// wait for the first.
 func (s *Session) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.closeErr = s.shutDown(ctx)
@@ -245,6 +246,8 @@ func (s *Session) Close(ctx context.Context) error {
 }
 
 func (s *Session) shutDown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("transaction.timeout.ms (%s) has passed", s.cfg.Timeout))
+	defer cancel()
 	s.step(machine.AbortAsked{Cause: s.fail("Close", Fenced, ErrClosed)})
 	err := s.await(ctx, func() bool {
 		st := s.m.State()

@@ -257,6 +257,49 @@ func TestCloseAbortsWhatIsOpen(t *testing.T) {
 	})
 }
 
+// A cluster that is gone keeps Close from ending for as long as ctx says, and for transaction.timeout.ms at most.
+func TestCloseIsBounded(t *testing.T) {
+	bothKinds(t, func(t *testing.T, level int16) {
+		for _, limit := range []time.Duration{time.Second, time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				k, cl := cluster(t, level)
+				s := open(t, cl, "tx", txn.TransactionTimeout(10*time.Second))
+				tx, err := s.Begin(t.Context())
+				require.NoError(t, err)
+				_, err = tx.Send(t.Context(), text("orders", "x"))
+				require.NoError(t, err)
+				require.NoError(t, k.Stop(t.Context()))
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				began := time.Now()
+				err = s.Close(ctx)
+				require.LessOrEqual(t, time.Since(began), min(limit, 10*time.Second))
+				require.Equal(t, txn.Abortable, txn.Class(err), "%v", err)
+			})
+		}
+	})
+}
+
+// Commit and Abort at the same time: one of them wins, and the other one says so.
+func TestCommitAndAbortAtTheSameTime(t *testing.T) {
+	bothKinds(t, func(t *testing.T, level int16) {
+		synctest.Test(t, func(t *testing.T) {
+			_, cl := cluster(t, level)
+			s := open(t, cl, "tx")
+			for range 30 {
+				tx, err := s.Begin(t.Context())
+				require.NoError(t, err)
+				submit(t, tx, "orders", "x")
+				aborted := make(chan error)
+				go func() { aborted <- tx.Abort(t.Context()) }()
+				committed := tx.Commit(t.Context())
+				require.NotEqual(t, committed == nil, <-aborted == nil)
+				require.Equal(t, committed == nil, tx.Outcome() == txn.Committed)
+			}
+		})
+	})
+}
+
 // A new session of the same id ends what the old one left open, and the old one learns by whom it was replaced.
 func TestANewInstanceFencesTheOldOne(t *testing.T) {
 	everyLevel(t, func(t *testing.T, level int16) {

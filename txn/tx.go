@@ -160,6 +160,9 @@ func (tx *Tx) committed(ctx context.Context, cause error) error {
 		_ = tx.settle(ctx)
 		return nil
 	case Aborted:
+		if err == nil { // somebody else called Abort meanwhile
+			err = tx.s.fail("Commit", Abortable, ErrAborted)
+		}
 		return err
 	case InDoubt:
 		if err == nil {
