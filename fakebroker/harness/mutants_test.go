@@ -110,7 +110,7 @@ func TestMutantsAreFound(t *testing.T) {
 		if !strings.Contains(m.name, *onlyMutant) {
 			continue
 		}
-		if *trialSeeds == 0 && *onlyMutant == "" && (m.rare || raceEnabled && i%8 > 0) {
+		if *trialSeeds == 0 && *onlyMutant == "" && (m.rare || raceEnabled && i%12 > 0) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestTrials(t *testing.T) {
 	n := *trialSeeds
 	switch {
 	case n == 0 && raceEnabled:
-		n = 4
+		n = 3
 	case n == 0:
 		n = 16
 	}
