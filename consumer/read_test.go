@@ -199,6 +199,7 @@ func TestLagAndMetrics(t *testing.T) {
 		k.Append(t, "orders", 1, 20, compress.None)
 		c := consume(t, k, consumer.Assign("orders", 0, 1), consumer.StartAt(consumer.Earliest))
 		take(t, c, 50)
+		synctest.Wait() // both positions are known
 		lag, err := c.Lag(within(t, time.Minute))
 		require.NoError(t, err)
 		require.EqualValues(t, 20, lag[tp("orders", 0)]+lag[tp("orders", 1)])

@@ -34,6 +34,8 @@ type Driver struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	stop   func()         // of the topology subscription
+	lane   client.Purpose // for requests that a broker holds back until there is data: nobody else waits behind them
+	free   func()         // the lane
 	group  sync.WaitGroup // the planning goroutine, and one for each fetch that waits for memory
 
 	wake  chan struct{} // one slot: the planning goroutine has something to do
@@ -71,6 +73,7 @@ func New(o Options) *Driver {
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 		machine: machine.New(o.Machine), cells: map[machine.TopicPartition]*Cell{},
 	}
+	d.lane, d.free = d.cl.Lane(client.Fetch)
 	d.group.Go(d.run) // ends with d.ctx
 	d.stop = d.cl.OnTopology(func(t *client.Topology) { d.Step(machine.TopologyChanged{View: view{t}}) })
 	return d
@@ -268,7 +271,7 @@ func (d *Driver) Close(ctx context.Context) error {
 		d.mu.Unlock()
 	}
 	done := make(chan struct{})
-	go func() { d.group.Wait(); close(done) }() // ends with the group, which d.cancel ended
+	go func() { d.group.Wait(); d.free(); close(done) }() // ends with the group, which d.cancel ended
 	select {
 	case <-done:
 		return nil

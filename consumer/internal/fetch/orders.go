@@ -65,7 +65,7 @@ func (d *Driver) carryOut(e *machine.Effects) {
 // not wait.
 func (d *Driver) fetch(f *machine.Fetch) {
 	if f.Final {
-		d.cl.Issue(f.Broker, client.Fetch, &client.Call{Key: wire.KeyFetch, MinVersion: 7, Append: d.appendFetch(f), Done: func(client.Reply) {}})
+		d.cl.Issue(f.Broker, d.lane, &client.Call{Key: wire.KeyFetch, MinVersion: 7, Append: d.appendFetch(f), Done: func(client.Reply) {}})
 		return
 	}
 	reserve := int64(f.MaxBytes)
@@ -99,7 +99,7 @@ func (d *Driver) issue(f *machine.Fetch, reserve int64) {
 	if !f.ByID {
 		call.MaxVersion = 12 // the last that names topics
 	}
-	d.cl.Issue(f.Broker, client.Fetch, call)
+	d.cl.Issue(f.Broker, d.lane, call)
 }
 
 // answered takes the outcome of a fetch, in the connection's goroutine.
@@ -146,5 +146,5 @@ func (d *Driver) lookUp(l *machine.Lookup) {
 		// A fetch that waits for data may be in front of it on the connection.
 		call.Timeout = d.cl.Config().RequestTimeout + wait + time.Second
 	}
-	d.cl.Issue(l.Broker, client.Fetch, call)
+	d.cl.Issue(l.Broker, d.lane, call)
 }
