@@ -83,7 +83,12 @@ func TestPipeAbortsAndGoesOn(t *testing.T) {
 					}
 				}
 				p.once()
+				w.mu.Lock()
+				commits := w.commits
+				w.mu.Unlock()
+				time.Sleep(10 * time.Second)
 				w.stop(t)
+				require.Equal(t, commits, w.commits, "nothing to commit, nothing committed")
 			})
 		})
 	}

@@ -116,6 +116,9 @@ func (t *round) batches(handle func(context.Context, *Tx, []consumer.Record) err
 			}
 			continue
 		}
+		if len(rs) == 0 {
+			continue
+		}
 		if t.tx == nil {
 			if err := t.begin(); err != nil {
 				return n, err
@@ -184,12 +187,13 @@ func (t *round) end(err error) error {
 // commit commits, and asks again while the outcome is not known.
 func (t *round) commit() error {
 	p := t.p
+	news := t.n > 0 || p.in.Pending()
 	t.alone()
 	for attempt := 1; ; attempt++ {
 		err := t.tx.Commit(p.bounded)
 		switch Class(err) {
 		case None:
-			if p.o.OnCommit != nil {
+			if news && p.o.OnCommit != nil {
 				p.o.OnCommit(t.n)
 			}
 			return nil
