@@ -18,6 +18,8 @@
 //	request         request.go   writes batches from where they are, reads the answer
 //	teller          verdict.go   calls the callbacks
 //
+// Transactional, in transactional.go, is the same for records of transactions; package txn owns those.
+//
 // Package machine has all decisions about sequences, retries, leaders and time, and no goroutine. Package
 // internal/buffer has the memory. Package partition has the partitioners.
 //
