@@ -6,6 +6,8 @@
 //	go test ./fakebroker/internal/sim -run TestChurn -seeds 1000       that many of each fleet
 //	go test ./fakebroker/internal/sim -run TestChurn -seed 17 -fleet consumer -v    one again, with what happens in it
 //
+// Transactions have a simulation of their own, in transactions; clockwork is what both share.
+//
 // # Map
 //
 //	world_test.go    time, chance, the trace, what a run is

@@ -141,6 +141,9 @@ func (st *state) settle() error {
 	if err := end.check(st); err != nil {
 		return fmt.Errorf("%w\n%s", err, end.step)
 	}
+	if v := end.c.view(end.now); v.State == transaction.Ongoing || v.State == transaction.PrepareCommit || v.State == transaction.PrepareAbort {
+		return fmt.Errorf("E4: the coordinator's transaction stays %s", v.State)
+	}
 	seen := map[label]fate{}
 	visible := map[[2]int8]int8{}
 	for i, p := range end.parts {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
@@ -37,6 +38,7 @@ var scopeConfig = func() *config.Layers {
 // coord is the coordinator's machine, with what it had to do until now.
 type coord struct {
 	level int16
+	bugs  bug.Set
 	done  []coordOp
 	m     *transaction.Machine
 	epoch int32 // of its election
@@ -61,7 +63,7 @@ type coordOutcome struct {
 
 // with does one more thing to the coordinator, which does not change.
 func (c *coord) with(now time.Time, body any) (*coord, coordOutcome) {
-	next := &coord{level: c.level}
+	next := &coord{level: c.level, bugs: c.bugs}
 	for _, op := range c.done {
 		next.do(op)
 	}
@@ -76,7 +78,7 @@ func (c *coord) do(op coordOp) (got coordOutcome) {
 	switch body := op.body.(type) {
 	case nil:
 		c.epoch++
-		c.m = transaction.New(transaction.Options{Environment: transaction.Environment{Level: c.level, Config: scopeConfig}, CoordinatorEpoch: c.epoch,
+		c.m = transaction.New(transaction.Options{Environment: transaction.Environment{Level: c.level, Config: scopeConfig}, CoordinatorEpoch: c.epoch, Bugs: c.bugs,
 			SendMarkers: func(m transaction.Markers) { c.got.markers = append(c.got.markers, m) },
 			AskProducerID: func(_ string, n transaction.NeedsProducerID) {
 				c.nPID++
@@ -180,6 +182,7 @@ func (c *coord) view(now time.Time) *transaction.View {
 // part is a partition: its log, with what was done to it.
 type part struct {
 	index int32
+	bugs  bug.Set
 	done  []func(*part)
 	l     *storage.Log
 	log   []entryOf // what is in the log, control batches too
@@ -198,15 +201,15 @@ type entryOf struct {
 // label says whose record it is: transaction n of an agent, the client's own number for it.
 type label struct{ agent, txn, index int8 }
 
-func newPart(index int32) *part {
-	p := &part{index: index}
+func newPart(index int32, bugs bug.Set) *part {
+	p := &part{index: index, bugs: bugs}
 	p.open()
 	return p
 }
 
 func (p *part) open() {
 	l, err := storage.OpenLog(storage.LogOptions{FS: vfs.NewMem(), Dir: "d/out-0", Partition: storage.TopicPartition{Topic: "out", Partition: p.index},
-		Config: storage.DefaultLogConfig()}, epoch)
+		Config: storage.DefaultLogConfig(), Bugs: p.bugs}, epoch)
 	if err != nil {
 		panic(err)
 	}
@@ -215,7 +218,7 @@ func (p *part) open() {
 
 // with does one more thing to a partition, which does not change.
 func (p *part) with(f func(*part)) *part {
-	next := &part{index: p.index, done: append(slices.Clip(p.done), f)}
+	next := &part{index: p.index, bugs: p.bugs, done: append(slices.Clip(p.done), f)}
 	next.open()
 	for _, op := range next.done {
 		op(next)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -25,6 +26,7 @@ type scope struct {
 	markers  int8   // markers that are written twice, the first time without anybody knowing
 	first    int16  // epoch that the producer starts with
 	noEnds   bool   // EndTxn is never late
+	bugs     bug.Set
 }
 
 // state is one state of a scope. It is never changed: after makes another one.
@@ -75,8 +77,8 @@ func (s *step) String() string {
 }
 
 func begin(s *scope) *state {
-	st := &state{s: s, now: epoch, left: *s, agents: make([]agent, len(s.txns)), parts: [2]*part{newPart(0), newPart(1)}}
-	c := &coord{level: s.level}
+	st := &state{s: s, now: epoch, left: *s, agents: make([]agent, len(s.txns)), parts: [2]*part{newPart(0, s.bugs), newPart(1, s.bugs)}}
+	c := &coord{level: s.level, bugs: s.bugs}
 	c.do(coordOp{st.now, nil})
 	if s.first > 0 {
 		c.startAt(s.first, st.now)
@@ -136,6 +138,13 @@ func (st *state) next() (all []*state) {
 		next.left.reloads--
 		next.command(nil)
 		all = append(all, next)
+		if len(st.orders) > 0 {
+			next := st.after("another coordinator, and nothing is on its way from the one before")
+			next.left.reloads--
+			next.orders = nil
+			next.command(nil)
+			all = append(all, next)
+		}
 	}
 	return all
 }
