@@ -150,7 +150,7 @@ func TestRecorderFollowsAPipe(t *testing.T) {
 		c, err := consumer.New(r.cl, append(r.rec.Consumer("g", consumer.ReadCommitted), consumer.Subscribe("in"), consumer.OnReset(consumer.Earliest))...)
 		require.NoError(t, err)
 		short, cancel := context.WithTimeout(ctx, 10*time.Second)
-		calls, commits := 0, 0
+		calls, committed := 0, 0
 		boom := errors.New("boom")
 		handle := func(ctx context.Context, tx *harness.Tx, rec consumer.Record) error {
 			if calls++; calls == 2 {
@@ -159,15 +159,15 @@ func TestRecorderFollowsAPipe(t *testing.T) {
 			return tx.Submit(ctx, producer.Record{Topic: "out", Value: rec.Value}, nil)
 		}
 		require.ErrorIs(t, r.rec.Pipe(short, s, c, handle), boom)
-		require.ErrorIs(t, r.rec.Pipe(short, s, c, handle, txn.CommitRecords(2), txn.OnCommit(func(int) { commits++ })), context.DeadlineExceeded)
+		require.ErrorIs(t, r.rec.Pipe(short, s, c, handle, txn.CommitRecords(2), txn.OnCommit(func(n int) { committed += n })), context.DeadlineExceeded)
 		cancel()
 		require.NoError(t, c.Close(ctx))
 		require.NoError(t, s.Close(ctx))
-		require.Equal(t, 2, commits)
+		require.Equal(t, 4, committed)
 		report, err := history.Check(r.log)
 		require.NoError(t, err)
 		require.NoError(t, report.Err())
-		require.Equal(t, 2, report.Committed)
+		require.GreaterOrEqual(t, report.Committed, 2)
 		require.Equal(t, 1, report.Aborted)
 		require.Len(t, r.ops(history.Processed), 6) // two of them in the aborted transaction
 		harness.CheckExactlyOnce(t, r.k, "in", "out", harness.Group("g"))
