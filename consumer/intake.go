@@ -18,6 +18,7 @@ import (
 //
 //	p, err := in.Portion()              // what was handed out, and the generation that it belongs to
 //	err = tx.SendOffsets(ctx, ...)      // TxnOffsetCommit with that generation: the coordinator refuses a zombie's (KIP-447)
+//	err = in.Err()                      // and nothing was lost meanwhile
 //	err = tx.Commit(ctx)
 //	in.Settle(p)                        // or, when it was aborted:
 //	err = in.Rewind(ctx)                // positions back to the committed offsets: the same records are handed out again
@@ -114,6 +115,25 @@ func (in *Intake) Portion() (Portion, error) {
 		p.Offsets[tp] = c.offset(at)
 	}
 	return p, nil
+}
+
+// Err is why what is in hand cannot be committed any more, nil if it can. It is asked once more when the offsets have been sent,
+// before the transaction is committed: a request that was under way while the member was dropped and came back may have been
+// taken for one of its new life (KIP-848 may give it the same epoch again), after that had fetched the older offsets.
+func (in *Intake) Err() error {
+	g := in.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if in.broken != nil {
+		return in.broken
+	}
+	for _, c := range g.claims {
+		state := c.state.State()
+		if c.cell != nil && c.cell.Held() && (!c.alive() || state != machine.ClaimReading && state != machine.ClaimDraining) {
+			return c.whyGone()
+		}
+	}
+	return nil
 }
 
 // whyGone is the error about a claim with records in hand that is no more. g.mu is held.

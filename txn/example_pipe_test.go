@@ -187,7 +187,7 @@ func Example_intake() {
 		}
 		p, err := in.Portion()
 		if err == nil {
-			err = tx.SendOffsets(ctx, p.Group, p.Generation, p.Offsets)
+			err = errors.Join(tx.SendOffsets(ctx, p.Group, p.Generation, p.Offsets), in.Err())
 		}
 		if commit {
 			err = errors.Join(err, tx.Commit(ctx))

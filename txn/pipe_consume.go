@@ -114,6 +114,9 @@ func (x *intakes) send(ctx context.Context, tx *Tx) error {
 			f.sent, err = f.in.Portion()
 			return f.sent.Group, f.sent.Generation, f.sent.Offsets, err
 		})
+		if err == nil {
+			err = f.in.Err()
+		}
 		if err != nil {
 			return err
 		}
