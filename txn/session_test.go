@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ottla-kafka/ottla/admin"
 	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/producer"
 	"github.com/ottla-kafka/ottla/txn"
@@ -326,6 +327,37 @@ func TestANewInstanceFencesTheOldOne(t *testing.T) {
 			_, err = old.Begin(t.Context())
 			require.ErrorAs(t, err, &fenced)
 			require.Equal(t, []string{"heir"}, committed(t, cl, "orders"))
+		})
+	})
+}
+
+// An administrator who fences an id is told from a new instance by the timeout he registers.
+func TestAnAdministratorFences(t *testing.T) {
+	everyLevel(t, func(t *testing.T, level int16) {
+		synctest.Test(t, func(t *testing.T) {
+			k, cl := cluster(t, level)
+			for _, idle := range []bool{true, false} {
+				s := open(t, cl, fmt.Sprint("tx", idle))
+				tx, err := s.Begin(t.Context())
+				require.NoError(t, err)
+				if !idle {
+					_, err = tx.Send(t.Context(), text("orders", "x"))
+					require.NoError(t, err)
+				}
+				_, err = admin.New(connect(t, k)).FenceProducers(t.Context(), s.ID())
+				require.NoError(t, err)
+				_, err = tx.Send(t.Context(), text("orders", "y"))
+				if err == nil {
+					err = tx.Commit(t.Context())
+				}
+				if txn.Class(err) == txn.Abortable { // a leader's word; the coordinator has the last one
+					err = tx.Abort(t.Context())
+				}
+				var fenced *txn.FencedError
+				require.ErrorAs(t, err, &fenced)
+				require.Equal(t, txn.Admin, fenced.By, "%v", err)
+				require.Equal(t, txn.Fenced, txn.Class(err))
+			}
 		})
 	})
 }
