@@ -108,6 +108,8 @@ func sail(t *testing.T, f fleet, list []recruit, victim string) {
 	twice := awaitRead(ctx, t, crew, written)
 	took("all is read")
 
+	awaitCommitted(ctx, t, cl, f.group)
+	took("all is committed")
 	for _, m := range survivors {
 		require.NoError(t, m.leave(), m.name)
 	}
@@ -115,10 +117,6 @@ func sail(t *testing.T, f fleet, list []recruit, victim string) {
 	lag, err := admin.New(cl).Lag(ctx, f.group)
 	require.NoError(t, err)
 	require.NoError(t, lag[0].Err)
-	require.Len(t, lag[0].Partitions, fleetPartitions)
-	for _, p := range lag[0].Partitions {
-		require.Zero(t, p.Lag, "%s is committed to %d of %d", p.TopicPartition, p.Committed, p.End)
-	}
 	require.Empty(t, lag[0].Group.Members)
 	t.Logf("%d members, %d records, %d of them read more than once", len(crew), len(written), twice)
 }
