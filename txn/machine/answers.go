@@ -122,7 +122,7 @@ func (m *Machine) addPartitionsAnswered(now time.Time, e *Answered, resp *messag
 	if worst != fine {
 		if worst == doom || worst == bump {
 			m.tx.pending = remove(m.tx.pending, e.Request.parts)
-			m.needDoom(now, worst, code, where, e)
+			m.refusedPartition(now, worst, code, where, e)
 			return
 		}
 		m.refused(now, &m.txn, worst, code, e)
@@ -136,8 +136,8 @@ func (m *Machine) addPartitionsAnswered(now time.Time, e *Answered, resp *messag
 	}
 }
 
-// needDoom is refused for a partition, which the error names.
-func (m *Machine) needDoom(now time.Time, v verdict, code errcode.Code, where string, e *Answered) {
+// refusedPartition is refused for a partition, which the error names.
+func (m *Machine) refusedPartition(now time.Time, v verdict, code errcode.Code, where string, e *Answered) {
 	if v == bump {
 		m.refused(now, &m.txn, v, code, e)
 		return
