@@ -25,6 +25,8 @@
 //	inspect.go   what is in the logs, what was asked, where the time went
 //	leak.go      CheckLeaks: who forgot to close what
 //	fault/       rules for requests that go wrong: Cluster.Inject
+//	history/     what clients did and saw, and what follows from it
+//	harness/     CheckExactlyOnce for pipelines, recorders for this SDK's clients
 //	internal/    the broker itself; network/doc.go and server/doc.go draw the way of a request
 //
 // # Faults
