@@ -90,7 +90,7 @@ func copyWithOurs(ctx context.Context, j job) error {
 // copyWithFranz is franz-go's GroupTransactSession.
 func copyWithFranz(ctx context.Context, j job) error {
 	opts := []kgo.Opt{kgo.SeedBrokers(j.Addr), kgo.ClientID(j.Name), kgo.TransactionalID(j.Name), kgo.ConsumerGroup(j.Group), kgo.ConsumeTopics(j.In),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond), kgo.DefaultProduceTopic(j.Out)}
 	if j.Protocol == "consumer" {
 		opts = append(opts, kgo.ServerSideBalancer())
