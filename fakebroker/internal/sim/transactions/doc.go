@@ -2,7 +2,7 @@
 // partitions' logs, and of the SDK the transactional session and the producer. All of it is test files; they alone import the
 // machines of the SDK.
 //
-//	go test ./fakebroker/internal/sim/transactions                                       small scopes, and 40 seeds of each transaction.version
+//	go test ./fakebroker/internal/sim/transactions                                       small scopes, and 20 seeds of each transaction.version
 //	go test ./fakebroker/internal/sim/transactions -run AllCourses -wide -v              wide scopes, some minutes
 //	go test ./fakebroker/internal/sim/transactions -run Transactions$ -seeds 1000        that many seeds of each version
 //	go test ./fakebroker/internal/sim/transactions -run Transactions$ -seed 17 -version 2 -v    one again, with what happens in it

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 40, "how many seeds of each transaction.version TestTransactions runs")
+	seeds   = flag.Uint64("seeds", 20, "how many seeds of each transaction.version TestTransactions runs")
 	oneSeed = flag.Int64("seed", -1, "the only seed that TestTransactions runs; with -v it tells what happens")
 	only    = flag.Int("version", -1, "the only transaction.version that TestTransactions runs")
 )
@@ -150,7 +150,7 @@ func TestTransactions(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%8d %s", reach[place], place))
 	}
 	t.Logf("reached:\n%s", strings.Join(lines, "\n"))
-	if *oneSeed >= 0 || *only >= 0 || *seeds < 40 {
+	if *oneSeed >= 0 || *only >= 0 || *seeds < 20 {
 		return
 	}
 	for _, place := range wanted {
