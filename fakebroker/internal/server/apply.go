@@ -25,6 +25,7 @@ func (b *Broker) ApplyImage(img *image.Image, delta *image.Delta) {
 			b.followTopic(img, c.New, c.Partitions(), now)
 		}
 	}
+	b.transactions.markers.know(img)
 	b.coordinators.follow(img, delta, changes)
 	b.transactions.follow(img, delta, changes)
 	b.image.Store(img)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
@@ -33,6 +34,9 @@ type markerSender struct {
 	b      *Broker
 	t      *transactions
 	writer markerWriter
+	// image is the metadata of which a partition that is missing was deleted. It is newer than Broker.Image while a new image
+	// is taken over: a coordinator that is elected by it may have loaded, and give its orders, before handlers see it.
+	image atomic.Pointer[image.Image]
 
 	mu     sync.Mutex
 	orders map[string]*markerOrder // in the works, by transactional id
@@ -58,7 +62,9 @@ type markerOrder struct {
 func (o *markerOrder) stop() { o.cancelled.Do(func() { close(o.cancel) }) }
 
 func newMarkerSender(b *Broker, t *transactions) *markerSender {
-	return &markerSender{b: b, t: t, writer: b, orders: make(map[string]*markerOrder), again: make(chan struct{}), stop: make(chan struct{})}
+	s := &markerSender{b: b, t: t, writer: b, orders: make(map[string]*markerOrder), again: make(chan struct{}), stop: make(chan struct{})}
+	s.image.Store(b.Image())
+	return s
 }
 
 // send takes an order and returns at once. Its goroutine ends with the order, or with drop or close.
@@ -76,6 +82,9 @@ func (s *markerSender) send(m transaction.Markers) {
 	s.work.Add(1)
 	go s.carryOut(o)
 }
+
+// know takes a new image, before the coordinators follow it and when the partitions have.
+func (s *markerSender) know(img *image.Image) { s.image.Store(img) }
 
 // follow has waiting orders try again: leaders may have moved, topics gone.
 func (s *markerSender) follow(changes []image.TopicChange) {
@@ -161,7 +170,7 @@ func (s *markerSender) forget(o *markerOrder) {
 func (s *markerSender) write(o *markerOrder, parts []transaction.TopicPartition) (left []transaction.TopicPartition, fenced bool) {
 	marker := message.WritableTxnMarker{ProducerId: o.Producer.ID, ProducerEpoch: o.Producer.Epoch, TransactionResult: o.Commit,
 		CoordinatorEpoch: o.CoordinatorEpoch, TransactionVersion: int8(o.Version)}
-	img := s.b.Image()
+	img := s.image.Load()
 	s.mistake(o, &parts)
 	for _, p := range parts {
 		switch leader, exists := leaderOf(img, p); {
