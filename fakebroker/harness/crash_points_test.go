@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	pointsPerColumn = flag.Int("points", 3, "how many crash points of each kind TestEveryCrashPoint goes through in each set-up; 0 = all of them, a minute's work")
+	pointsPerColumn = flag.Int("points", 2, "how many crash points of each kind TestEveryCrashPoint goes through in each set-up; 0 = all of them, a minute's work")
 	pointsLog       = flag.Bool("points-log", false, "show the requests and the broker's log of each crash point")
 	pointsBug       = flag.Int("points-bug", -1, "have the broker make that mistake of package bug: TestEveryCrashPoint has to fail")
 )
