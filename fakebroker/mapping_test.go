@@ -242,15 +242,15 @@ func (m *mapping) compare(key wire.Key, want, got map[string]any) []string {
 	return diffs
 }
 
-// withoutInternal drops the internal topics: the parts of the recording about transactions and share groups, which made
-// theirs, are not replayed yet.
+// withoutInternal drops the internal topics: the parts of the recording about share groups, which made theirs, are not
+// replayed yet.
 func withoutInternal(listed []any) []any {
 	return slices.DeleteFunc(listed, func(r any) bool {
 		return strings.HasPrefix(fmt.Sprint(r.(map[string]any)["resourceName"]), "__")
 	})
 }
 
-// onlyImplemented drops the APIs that this broker does not list: it has no groups and transactions yet.
+// onlyImplemented drops the APIs that this broker does not list: it has no share and streams groups yet.
 func onlyImplemented(want, got []any) []any {
 	ours := make(map[string]bool)
 	for _, a := range got {
