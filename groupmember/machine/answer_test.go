@@ -176,6 +176,54 @@ func TestSessionEndsWithoutHeartbeats(t *testing.T) {
 	}
 }
 
+// Who gave up without the coordinator's knowing ends that life before the next one: the coordinator would give the same epoch
+// again, and take a commit of before for one of now.
+func TestFormerLifeIsEndedBeforeTheNextOne(t *testing.T) {
+	for _, c := range []struct {
+		code errcode.Code
+		done bool
+	}{{errcode.None, true}, {errcode.UnknownMemberId, true}, {errcode.GroupIdNotFound, true}, {errcode.CoordinatorLoadInProgress, false}, {errcode.NotCoordinator, false}} {
+		s := stableConsumer(t, nil)
+		for range 1000 {
+			if len(s.eff.Lost) > 0 {
+				break
+			} else if len(s.sent) > 0 {
+				s.step(machine.Failed{Request: s.sent[0], Err: errors.New("connection ended")})
+			} else if s.eff.FindCoordinator {
+				s.step(machine.CoordinatorFound{Broker: 1})
+			} else {
+				s.wake()
+			}
+		}
+		require.NotEmpty(t, s.eff.Lost)
+		next := func() *message.ConsumerGroupHeartbeatRequest {
+			for range 100 {
+				if len(s.sent) > 0 {
+					break
+				} else if s.eff.FindCoordinator {
+					s.step(machine.CoordinatorFound{Broker: 1})
+				} else {
+					s.wake()
+				}
+			}
+			return s.request().Body.(*message.ConsumerGroupHeartbeatRequest)
+		}
+		require.EqualValues(t, -1, next().MemberEpoch)
+		require.Equal(t, "me", next().MemberId)
+		s.step(machine.Answered{Request: s.request(), Response: &message.ConsumerGroupHeartbeatResponse{MemberEpoch: -1, ErrorCode: int16(c.code)}})
+		if !c.done {
+			require.EqualValues(t, -1, next().MemberEpoch, c.code.Name())
+			s.step(machine.Answered{Request: s.request(), Response: &message.ConsumerGroupHeartbeatResponse{MemberEpoch: -1}})
+		}
+		join := next()
+		require.Zero(t, join.MemberEpoch, c.code.Name())
+		require.Equal(t, []string{"a"}, join.SubscribedTopicNames, "it tells everything")
+		require.NotNil(t, join.TopicPartitions)
+		s.step(machine.Answered{Request: s.request(), Response: &message.ConsumerGroupHeartbeatResponse{MemberEpoch: 5, HeartbeatIntervalMs: 1000}})
+		require.EqualValues(t, 5, s.m.Generation().ID)
+	}
+}
+
 func TestStalledMemberLeavesAndComesBack(t *testing.T) {
 	s := stableClassic(t, nil)
 	s.step(machine.Stall{})

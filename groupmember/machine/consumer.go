@@ -30,6 +30,7 @@ type consumer struct {
 	ids      map[string]wire.UUID // of what is held or was
 	names    map[wire.UUID]string // the other way round
 	since    time.Time            // first UNRELEASED_INSTANCE_ID in a row
+	former   bool                 // lost without the coordinator's knowing: it may count us in still, with the epoch of before
 }
 
 // idPartition is a partition as assignments name it.
@@ -132,6 +133,17 @@ func (c *consumer) beat(now time.Time, eff *Effects) {
 	if c.generation.ID == NoGeneration && (c.leaving || !c.resolved) {
 		return
 	}
+	if c.former {
+		// Who joins under an id that the coordinator counts in gets its epoch again. A commit of the former life that is
+		// still on its way would be taken for one of the new life then, after that has asked for the offsets. So the former
+		// life is ended first: the epoch that follows is another one.
+		r := c.farewell(false)
+		r.kind, r.parting, r.Timeout = kindBeat, true, c.cfg.beatTimeout()
+		c.now = false
+		c.nextBeat = now.Add(c.interval)
+		c.Member.send(now, r, eff)
+		return
+	}
 	r := &Request{kind: kindBeat, MinVersion: 1, Timeout: c.cfg.beatTimeout(), full: c.full}
 	body := message.NewConsumerGroupHeartbeatRequest()
 	body.GroupId, body.MemberId, body.MemberEpoch = c.cfg.GroupID, c.generation.MemberID, max(c.generation.ID, 0)
@@ -173,6 +185,10 @@ func (c *consumer) answered(now time.Time, req *Request, resp any, eff *Effects)
 		c.goodbye(now, code, eff)
 		return
 	}
+	if req.parting {
+		c.parted(now, req, code, eff)
+		return
+	}
 	if code == errcode.None {
 		c.accepted(now, req, r)
 		return
@@ -203,6 +219,16 @@ func (c *consumer) answered(now time.Time, req *Request, resp any, eff *Effects)
 	default:
 		c.common(now, req, code, r.ErrorMessage, eff)
 	}
+}
+
+// parted takes the answer to the end of a former life. Whatever is final about it, joining will tell.
+func (c *consumer) parted(now time.Time, req *Request, code errcode.Code, eff *Effects) {
+	if code.Retriable() {
+		c.common(now, req, code, nil, eff)
+		return
+	}
+	c.fine()
+	c.former, c.now = false, true
 }
 
 // accepted: the coordinator counts us in.
@@ -281,7 +307,7 @@ func (c *consumer) owes() bool {
 
 // farewell is a heartbeat with epoch -1, or -2 from a static member that comes back.
 func (c *consumer) farewell(stay bool) *Request {
-	if c.generation.ID == NoGeneration && c.inFlight[kindBeat] == nil {
+	if c.generation.ID == NoGeneration && c.inFlight[kindBeat] == nil && !c.former {
 		return nil
 	}
 	body := message.NewConsumerGroupHeartbeatRequest()

@@ -138,6 +138,7 @@ type Request struct {
 	generation Generation
 	owned      []TopicPartition // what a heartbeat of the consumer protocol told, nil for nothing
 	full       bool             // it told everything
+	parting    bool             // it ends a former life before the next one
 }
 
 // kind is what a request is for; at most one of each is in flight.

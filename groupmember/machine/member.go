@@ -240,6 +240,9 @@ func (m *Member) where() State {
 func (m *Member) advance(now time.Time, eff *Effects) {
 	if m.expired(now) {
 		m.lose(ErrLost, "no heartbeat within session.timeout.ms", eff)
+		if c, ok := m.rules.(*consumer); ok {
+			c.former = true
+		}
 	}
 	if m.leaving && m.depart(now, eff) {
 		return
