@@ -58,27 +58,36 @@ func (l *life) plainShop(next *int) error {
 		return err
 	}
 	defer done()
-	p, err := producer.New(cl, eager...)
-	if err != nil {
-		return err
-	}
-	defer l.closes(p.Close)
 	for *next < trialRecords {
-		for range min(1+r.IntN(6), trialRecords-*next) {
-			out := input(*next)
-			*next++
-			err := rec.Submit(l.ctx, p, out, func(_ producer.Ack, err error) {
-				if err != nil {
-					l.tr.find("send failed: %s: %v", out.Value, err)
-				}
-			})
+		p, err := producer.New(cl, eager...) // now and then a new one, with an id of its own
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			l.burst(r, rec, p, next)
+			l.sleep(time.Duration(r.IntN(1200)) * time.Millisecond)
+		}
+		if err := p.Close(l.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// burst writes some records, one right after the other.
+func (l *life) burst(r *rand.Rand, rec *harness.Recorder, p *producer.Producer, next *int) {
+	for range min(1+r.IntN(6), trialRecords-*next) {
+		out := input(*next)
+		*next++
+		err := rec.Submit(l.ctx, p, out, func(_ producer.Ack, err error) {
 			if err != nil {
 				l.tr.find("send failed: %s: %v", out.Value, err)
 			}
+		})
+		if err != nil {
+			l.tr.find("send failed: %s: %v", out.Value, err)
 		}
-		l.sleep(time.Duration(r.IntN(1200)) * time.Millisecond)
 	}
-	return p.Flush(l.ctx)
 }
 
 // transactionalShop writes in transactions, and aborts some; what it aborted it writes again.
