@@ -40,7 +40,9 @@ func broken(b bug.Bug, near uint64) mutant {
 // rarely stands for a seed where it takes dozens of them.
 const rarely = math.MaxUint64
 
-// bank has every mistake that the checkers have to find.
+// bank has every mistake that the checkers have to find. One that is known to be out of reach is not in it: leaders that do
+// not verify transactions (KIP-890). This SDK takes a new epoch after each answer that it lost, so that the late batches
+// which verification is for come under an old one and are refused anyway.
 var bank = []mutant{
 	broken(bug.StableOffsetTooFar, 0),
 	broken(bug.StableOffsetIgnored, 0),
@@ -58,7 +60,6 @@ var bank = []mutant{
 	broken(bug.MarkerClosesAll, 2),
 	broken(bug.ProducersLostOnRestart, 0),
 	broken(bug.SnapshotWithoutOpenTransaction, 2),
-	broken(bug.VerificationSkipped, rarely),
 
 	broken(bug.InitWithoutBump, 4),
 	broken(bug.InitLeavesOpen, 3),

@@ -46,8 +46,6 @@ const (
 	ProducersLostOnRestart
 	// SnapshotWithoutOpenTransaction writes producer snapshots that do not say which transactions are open.
 	SnapshotWithoutOpenTransaction
-	// VerificationSkipped appends a transactional batch without asking the coordinator whether its transaction is open.
-	VerificationSkipped
 )
 
 // Mistakes of the transaction coordinator.
@@ -109,7 +107,6 @@ var names = map[Bug]string{
 	DuplicateWrongOffset: "duplicate with wrong offset", SequenceUnchecked: "sequence unchecked",
 	OldEpochAccepted: "old epoch accepted", MarkerClosesAll: "marker closes all",
 	ProducersLostOnRestart: "producers lost on restart", SnapshotWithoutOpenTransaction: "snapshot without open transaction",
-	VerificationSkipped: "verification skipped",
 
 	InitWithoutBump: "init without bump", InitLeavesOpen: "init leaves transaction open",
 	EndWithoutBump: "end without bump", EndEpochUnchecked: "end epoch unchecked",

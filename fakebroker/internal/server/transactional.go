@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/storage"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -24,7 +23,7 @@ const (
 // verifiesTransactions says whether leaders ask before they append the first batch of a transaction. It may change at any
 // time. Where they have to add the partition they ask anyway.
 func (b *Broker) verifiesTransactions() bool {
-	return b.Config().Bool("transaction.partition.verification.enable") && !b.opts.Bugs.Has(bug.VerificationSkipped)
+	return b.Config().Bool("transaction.partition.verification.enable")
 }
 
 // verifying is a produce request with transactional batches on its way to the logs:
