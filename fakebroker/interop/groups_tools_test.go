@@ -193,7 +193,8 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 	writeFile(t, dir, "one.csv", "cg,0,1\ncg,1,2\ncg-two,0,3\n")
 	writeFile(t, dir, "two.csv", "cg-empty,cg,2,5\ncg-simple,cg,0,4\n")
 	then := time.Now().Add(-time.Hour).Truncate(time.Second)
-	addrs := []string{kafkaAddr, ottla.addr}
+	// A node of its own: what is asked about all groups must not meet those of other tests, whose topics come and go.
+	addrs := []string{startSmallKafka(t, nil, nil).addr, ottla.addr}
 	var runners []*tools
 	for _, addr := range addrs {
 		groupsForTools(t, addr, then)
@@ -204,12 +205,6 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 			args := s.args
 			args = strings.NewReplacer("{dir}", dir, "{then}", then.Add(10*time.Second).UTC().Format("2006-01-02T15:04:05.000")).Replace(args)
 			theirs, ours := runBoth(t, runners, addrs, s.class, args)
-			for range 5 { // a group of another test may have gone between the tool's list and its description
-				if !strings.Contains(args, "--all-groups") || !strings.Contains(theirs.stdout, "command failed") {
-					break
-				}
-				theirs, ours = runBoth(t, runners, addrs, s.class, args)
-			}
 			norm, normErr := normalGroups, normalGroups
 			if strings.Contains(args, "--list") || strings.Contains(args, "--all-groups") || strings.Contains(args, "--export") {
 				norm = normalList
