@@ -20,7 +20,7 @@
 //
 //	scope_test.go        the scopes and the search
 //	scope_state_test.go  a state, and all that can happen in it
-//	scope_agent_test.go  a producer, as a sketch
+//	scope_actor_test.go  a producer, as a sketch
 //	scope_parts_test.go  coordinator and partitions: the broker's code, made anew for each state
 //	scope_check_test.go  what must hold
 //

@@ -97,19 +97,19 @@ func (st *state) check(before *state) error {
 	}
 	ends := map[label]wish{} // of transactions
 	for l, f := range seen {
-		of := label{l.agent, l.txn, 0}
-		a := &st.agents[l.agent]
+		of := label{l.actor, l.txn, 0}
+		a := &st.actors[l.actor]
 		switch {
 		case visible[l] && f.end != commits:
 			return fmt.Errorf("E3: %+v is read, and its transaction is not committed", l)
 		case f.end == nothing:
 			continue
 		case ends[of] != nothing && ends[of] != f.end:
-			return fmt.Errorf("E3: transaction %d of agent %d is committed in one partition and aborted in the other", l.txn, l.agent)
+			return fmt.Errorf("E3: transaction %d of actor %d is committed in one partition and aborted in the other", l.txn, l.actor)
 		case f.end == commits && a.asked[l.txn] != commits:
-			return fmt.Errorf("E6: transaction %d of agent %d is committed, which its client has not asked for (it is at transaction %d)", l.txn, l.agent, a.txn)
+			return fmt.Errorf("E6: transaction %d of actor %d is committed, which its client has not asked for (it is at transaction %d)", l.txn, l.actor, a.txn)
 		case f.end == aborts && a.told[l.txn] == commits:
-			return fmt.Errorf("E6: transaction %d of agent %d is aborted, and its client was told that it is committed", l.txn, l.agent)
+			return fmt.Errorf("E6: transaction %d of actor %d is aborted, and its client was told that it is committed", l.txn, l.actor)
 		}
 		ends[of] = f.end
 	}
@@ -118,8 +118,8 @@ func (st *state) check(before *state) error {
 
 // quiet reports whether nothing is under way any more but what time brings.
 func (st *state) quiet() bool {
-	for i := range st.agents {
-		if !st.agents[i].idle() {
+	for i := range st.actors {
+		if !st.actors[i].idle() {
 			return false
 		}
 	}
@@ -154,20 +154,20 @@ func (st *state) settle() error {
 			return fmt.Errorf("E4: a transaction hangs in out-%d: last stable offset %d, high watermark %d", i, stable, high)
 		}
 		for _, l := range p.committed() {
-			visible[[2]int8{l.agent, l.txn}]++
+			visible[[2]int8{l.actor, l.txn}]++
 		}
 	}
-	for i := range end.agents {
-		a := &end.agents[i]
+	for i := range end.actors {
+		a := &end.actors[i]
 		for n := range a.told {
 			got := visible[[2]int8{int8(i), int8(n)}]
 			switch {
 			case a.told[n] == commits && got != 2:
-				return fmt.Errorf("E3: agent %d was told that transaction %d is committed, and %d of its 2 records are read", i, n, got)
+				return fmt.Errorf("E3: actor %d was told that transaction %d is committed, and %d of its 2 records are read", i, n, got)
 			case a.told[n] == aborts && got != 0:
-				return fmt.Errorf("E3: agent %d was told that transaction %d is aborted, and %d of its records are read", i, n, got)
+				return fmt.Errorf("E3: actor %d was told that transaction %d is aborted, and %d of its records are read", i, n, got)
 			case got != 0 && got != 2:
-				return fmt.Errorf("E3: %d of 2 records of transaction %d of agent %d are read", got, n, i)
+				return fmt.Errorf("E3: %d of 2 records of transaction %d of actor %d are read", got, n, i)
 			}
 		}
 	}

@@ -198,8 +198,8 @@ type entryOf struct {
 	of      label
 }
 
-// label says whose record it is: transaction n of an agent, the client's own number for it.
-type label struct{ agent, txn, index int8 }
+// label says whose record it is: transaction n of an actor, the client's own number for it.
+type label struct{ actor, txn, index int8 }
 
 func newPart(index int32, bugs bug.Set) *part {
 	p := &part{index: index, bugs: bugs}
@@ -229,7 +229,7 @@ func (p *part) with(f func(*part)) *part {
 // append appends a transactional batch of one record under the guard of its verification.
 func (p *part) append(by transaction.Producer, seq int32, of label, guard uint64, now time.Time) errcode.Code {
 	b := record.NewBuilder(nil)
-	b.Append(now.UnixMilli(), nil, []byte{byte(of.agent), byte(of.txn), byte(of.index)}, nil)
+	b.Append(now.UnixMilli(), nil, []byte{byte(of.actor), byte(of.txn), byte(of.index)}, nil)
 	batch := b.Seal(record.Stamp{ProducerID: by.ID, ProducerEpoch: by.Epoch, BaseSequence: seq, Transactional: true})
 	info, err := p.l.AppendTransactional(batch, 0, storage.FromClient, storage.Verification{Required: true, Guard: guard}, now)
 	if err != nil {
@@ -269,7 +269,7 @@ func (p *part) key(b []byte) []byte {
 		if e.commit {
 			flags |= 2
 		}
-		b = append(b, flags, byte(e.epoch), byte(e.seq), byte(e.of.agent), byte(e.of.txn), byte(e.of.index))
+		b = append(b, flags, byte(e.epoch), byte(e.seq), byte(e.of.actor), byte(e.of.txn), byte(e.of.index))
 	}
 	return append(b, 0xff)
 }

@@ -18,7 +18,7 @@ import (
 type scope struct {
 	name     string
 	level    int16  // transaction.version
-	txns     []int8 // transactions of each agent; the second one is another instance with the same id
+	txns     []int8 // transactions of each actor; the second one is another instance with the same id
 	late     int8   // requests that arrive after their sender has sent them again
 	lost     int8   // answers that are lost
 	timeouts int8   // transactions that take too long
@@ -35,7 +35,7 @@ type state struct {
 	now     time.Time
 	c       *coord
 	parts   [2]*part
-	agents  []agent
+	actors  []actor
 	late    []ask
 	pending []pending
 	orders  []order
@@ -48,7 +48,7 @@ type pending struct {
 	ask   ask
 	guard uint64
 	since int  // entries of the log then, which stands for what the guard has seen
-	owner bool // its agent waits for the answer
+	owner bool // its actor waits for the answer
 }
 
 // order is an order of the coordinator's to end a transaction.
@@ -77,7 +77,7 @@ func (s *step) String() string {
 }
 
 func begin(s *scope) *state {
-	st := &state{s: s, now: epoch, left: *s, agents: make([]agent, len(s.txns)), parts: [2]*part{newPart(0, s.bugs), newPart(1, s.bugs)}}
+	st := &state{s: s, now: epoch, left: *s, actors: make([]actor, len(s.txns)), parts: [2]*part{newPart(0, s.bugs), newPart(1, s.bugs)}}
 	c := &coord{level: s.level, bugs: s.bugs}
 	c.do(coordOp{st.now, nil})
 	if s.first > 0 {
@@ -90,7 +90,7 @@ func begin(s *scope) *state {
 // after is a copy that may be changed.
 func (st *state) after(format string, args ...any) *state {
 	next := *st
-	next.agents, next.late = slices.Clone(st.agents), slices.Clone(st.late)
+	next.actors, next.late = slices.Clone(st.actors), slices.Clone(st.late)
 	next.pending, next.orders = slices.Clone(st.pending), slices.Clone(st.orders)
 	next.step = &step{st.step, fmt.Sprintf(format, args...)}
 	return &next
@@ -103,8 +103,8 @@ func (st *state) note(format string, args ...any) {
 
 // next lists all that can happen.
 func (st *state) next() (all []*state) {
-	for i := range st.agents {
-		a := &st.agents[i]
+	for i := range st.actors {
+		a := &st.actors[i]
 		if a.idle() || a.waiting {
 			continue
 		}
@@ -150,10 +150,10 @@ func (st *state) next() (all []*state) {
 }
 
 // sent is what may become of a request: it is answered, its answer is lost, or it comes late, and in both of the latter cases
-// its agent sends it again.
+// its actor sends it again.
 func (st *state) sent(all []*state, r ask) []*state {
-	decide := func(next *state) *agent {
-		a := &next.agents[r.agent]
+	decide := func(next *state) *actor {
+		a := &next.actors[r.actor]
 		if r.kind == endTransaction {
 			if a.asked[a.txn] = aborts; r.commit {
 				a.asked[a.txn] = commits
@@ -185,20 +185,20 @@ func (st *state) sent(all []*state, r ask) []*state {
 func (r ask) String() string {
 	switch r.kind {
 	case initID:
-		return fmt.Sprintf("agent %d InitProducerId as %v", r.agent, r.by)
+		return fmt.Sprintf("actor %d InitProducerId as %v", r.actor, r.by)
 	case addPartitions:
-		return fmt.Sprintf("agent %d as %v AddPartitionsToTxn of %d for transaction %d", r.agent, r.by, r.part, r.of.txn)
+		return fmt.Sprintf("actor %d as %v AddPartitionsToTxn of %d for transaction %d", r.actor, r.by, r.part, r.of.txn)
 	case produceOne:
-		return fmt.Sprintf("agent %d as %v Produce to %d, sequence %d, of transaction %d", r.agent, r.by, r.part, r.seq, r.of.txn)
+		return fmt.Sprintf("actor %d as %v Produce to %d, sequence %d, of transaction %d", r.actor, r.by, r.part, r.seq, r.of.txn)
 	}
-	return fmt.Sprintf("agent %d as %v EndTxn(%t) for transaction %d", r.agent, r.by, r.commit, r.of.txn)
+	return fmt.Sprintf("actor %d as %v EndTxn(%t) for transaction %d", r.actor, r.by, r.commit, r.of.txn)
 }
 
 func where(part int8) []transaction.TopicPartition {
 	return []transaction.TopicPartition{{Topic: "out", Partition: int32(part)}}
 }
 
-// arrive hands a request to whom it is for; answer: the agent gets the answer.
+// arrive hands a request to whom it is for; answer: the actor gets the answer.
 func (st *state) arrive(r *ask, answer bool) {
 	var body any
 	version := int16(0)
@@ -220,8 +220,8 @@ func (st *state) arrive(r *ask, answer bool) {
 	now, _ := out.response.(transaction.Producer)
 	st.note(": %s %v", out.code.Name(), now)
 	if answer {
-		a := &st.agents[r.agent]
-		a.answered(r, out.code, now, st.s.level, st.s.txns[r.agent])
+		a := &st.actors[r.actor]
+		a.answered(r, out.code, now, st.s.level, st.s.txns[r.actor])
 	}
 }
 
@@ -282,17 +282,17 @@ func (st *state) verify(r *ask, answer bool) {
 	st.note(": verification %t %s", needed, code.Name())
 	if code != errcode.None {
 		if answer {
-			st.agents[r.agent].answered(r, code, transaction.NoProducer, st.s.level, st.s.txns[r.agent])
+			st.actors[r.actor].answered(r, code, transaction.NoProducer, st.s.level, st.s.txns[r.actor])
 		}
 		return
 	}
 	st.pending = append(st.pending, pending{*r, guard, len(old.log), answer})
 	if answer {
-		st.agents[r.agent].waiting = true
+		st.actors[r.actor].waiting = true
 	}
 }
 
-// appended is the second step: the log takes the batch or refuses it. Or its agent does not wait for it any more.
+// appended is the second step: the log takes the batch or refuses it. Or its actor does not wait for it any more.
 func (st *state) appended(all []*state, i int) []*state {
 	w := st.pending[i]
 	r := &w.ask
@@ -302,16 +302,16 @@ func (st *state) appended(all []*state, i int) []*state {
 	next.parts[r.part] = st.parts[r.part].with(func(p *part) { code = p.append(r.by, int32(r.seq), r.of, w.guard, st.now) })
 	next.note(": %s", code.Name())
 	if w.owner {
-		a := &next.agents[r.agent]
+		a := &next.actors[r.actor]
 		a.waiting = false
-		a.answered(r, code, transaction.NoProducer, st.s.level, st.s.txns[r.agent])
+		a.answered(r, code, transaction.NoProducer, st.s.level, st.s.txns[r.actor])
 	}
 	all = append(all, next)
 	if w.owner && st.left.lost > 0 {
 		next := st.after("answer will be lost: %s", r)
 		next.left.lost--
 		next.pending[i].owner = false
-		next.agents[r.agent].waiting = false
+		next.actors[r.actor].waiting = false
 		all = append(all, next)
 	}
 	return all
@@ -366,8 +366,8 @@ func (st *state) key() uint64 {
 	for _, p := range st.parts {
 		b = p.key(b)
 	}
-	for i := range st.agents {
-		b = st.agents[i].key(b)
+	for i := range st.actors {
+		b = st.actors[i].key(b)
 	}
 	part := func(n int, key func(i int) []byte) {
 		list := make([][]byte, n)

@@ -22,7 +22,7 @@ type ledger struct {
 	coord  [3]int32 // newest coordinator epoch of a marker
 	stable [2]int64
 	moved  bool               // logs have changed since the last check
-	txns   map[label]*carried // by agent and transaction
+	txns   map[label]*carried // by actor and transaction
 	count  struct{ committed, aborted, doubtful, open int }
 }
 
@@ -108,13 +108,13 @@ func (l *ledger) marked(part int32, m *transaction.Markers) {
 		t := l.of(of)
 		switch {
 		case t.end != nothing && t.end != end:
-			w.Fail("E3: transaction %d of n%d is committed in one partition and aborted in another", of.txn, of.agent)
+			w.Fail("E3: transaction %d of n%d is committed in one partition and aborted in another", of.txn, of.actor)
 		case end == commits && !t.asked:
-			w.Fail("E6: transaction %d of n%d is committed, which nobody has asked for", of.txn, of.agent)
+			w.Fail("E6: transaction %d of n%d is committed, which nobody has asked for", of.txn, of.actor)
 		case end == commits && t.told == machine.Aborted:
-			w.Fail("E6: transaction %d of n%d is committed, and its session was told that it is aborted", of.txn, of.agent)
+			w.Fail("E6: transaction %d of n%d is committed, and its session was told that it is aborted", of.txn, of.actor)
 		case end == aborts && t.told == machine.Committed:
-			w.Fail("E6: transaction %d of n%d is aborted, and its session was told that it is committed", of.txn, of.agent)
+			w.Fail("E6: transaction %d of n%d is aborted, and its session was told that it is committed", of.txn, of.actor)
 		}
 		t.end = end
 	}

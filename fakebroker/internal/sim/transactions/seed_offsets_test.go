@@ -20,7 +20,7 @@ import (
 const offsetLabel = 100
 
 // number is an offset that says whose it is.
-func (l label) number() int64 { return int64(l.agent)<<16 | int64(l.txn)<<8 | 1 }
+func (l label) number() int64 { return int64(l.actor)<<16 | int64(l.txn)<<8 | 1 }
 
 func labelOfOffset(n int64) label { return label{int8(n >> 16), int8(n >> 8), offsetLabel} }
 

@@ -301,7 +301,7 @@ func (n *node) sendBatches(r *producing.Request) {
 		of := b.Owner.(*sent).label
 		n.w.Note("%s sends %+v of %d/%d sequence %d", n.name, of, b.ProducerID, b.Epoch, b.BaseSequence)
 		rb := record.NewBuilder(nil)
-		rb.Append(n.w.Now.UnixMilli(), nil, []byte{byte(of.agent), byte(of.txn), byte(of.index)}, nil)
+		rb.Append(n.w.Now.UnixMilli(), nil, []byte{byte(of.actor), byte(of.txn), byte(of.index)}, nil)
 		records := rb.Seal(record.Stamp{ProducerID: b.ProducerID, ProducerEpoch: b.Epoch, BaseSequence: b.BaseSequence, Transactional: true})
 		t.PartitionData = append(t.PartitionData, message.PartitionProduceData{Index: b.Partition().Owner.(int32), Records: append([]byte(nil), records...)})
 	}

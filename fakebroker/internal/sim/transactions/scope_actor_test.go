@@ -17,11 +17,11 @@ const (
 	endTransaction
 )
 
-// ask is one request of an agent. What arrives is this, whatever has become of the agent.
+// ask is one request of an actor. What arrives is this, whatever has become of the actor.
 type ask struct {
 	kind   kind
-	agent  int8
-	by     transaction.Producer // of an initID: whom the agent takes itself for
+	actor  int8
+	by     transaction.Producer // of an initID: whom the actor takes itself for
 	part   int8
 	seq    int8
 	of     label
@@ -29,7 +29,7 @@ type ask struct {
 }
 
 func (a *ask) key(b []byte) []byte {
-	b = append(b, byte(a.kind), byte(a.agent), byte(a.part), byte(a.seq), byte(a.of.txn), byte(a.of.index))
+	b = append(b, byte(a.kind), byte(a.actor), byte(a.part), byte(a.seq), byte(a.of.txn), byte(a.of.index))
 	b = binary.BigEndian.AppendUint16(b, uint16(a.by.ID))
 	b = binary.BigEndian.AppendUint16(b, uint16(a.by.Epoch))
 	if a.commit {
@@ -38,7 +38,7 @@ func (a *ask) key(b []byte) []byte {
 	return append(b, 0)
 }
 
-// wish is what an agent wants of a transaction, and what it is told.
+// wish is what an actor wants of a transaction, and what it is told.
 type wish int8
 
 const (
@@ -47,9 +47,9 @@ const (
 	aborts
 )
 
-// agent is a transactional producer: a few transactions of a record for each partition, one request at a time, and what a
+// actor is a transactional producer: a few transactions of a record for each partition, one request at a time, and what a
 // client makes of an answer. It decides whether to commit when it comes to that; the search tries both.
-type agent struct {
+type actor struct {
 	by      transaction.Producer
 	ready   bool // it has its producer id
 	txn     int8 // number of the transaction, from 1
@@ -65,12 +65,12 @@ type agent struct {
 	acked   [4]int8 // records of each transaction that are acknowledged
 }
 
-func (a *agent) idle() bool { return a.over || a.dead }
+func (a *actor) idle() bool { return a.over || a.dead }
 
-// next is the agent's next request; an endTransaction is still to be decided, unless it was decided before or only one
+// next is the actor's next request; an endTransaction is still to be decided, unless it was decided before or only one
 // outcome is left.
-func (a *agent) next(i int8, version int16) (r ask, undecided bool) {
-	r = ask{agent: i, by: a.by, of: label{i, a.txn, 0}}
+func (a *actor) next(i int8, version int16) (r ask, undecided bool) {
+	r = ask{actor: i, by: a.by, of: label{i, a.txn, 0}}
 	if !a.ready || a.bump {
 		r.kind = initID
 		if !a.ready {
@@ -96,7 +96,7 @@ func (a *agent) next(i int8, version int16) (r ask, undecided bool) {
 }
 
 // answered takes an answer.
-func (a *agent) answered(r *ask, code errcode.Code, now transaction.Producer, version int16, txns int8) {
+func (a *actor) answered(r *ask, code errcode.Code, now transaction.Producer, version int16, txns int8) {
 	switch code {
 	case errcode.None:
 	case errcode.ConcurrentTransactions, errcode.NotCoordinator, errcode.CoordinatorLoadInProgress, errcode.CoordinatorNotAvailable:
@@ -138,10 +138,10 @@ func (a *agent) answered(r *ask, code errcode.Code, now transaction.Producer, ve
 	}
 }
 
-// rest ends the agent after its last transaction.
-func (a *agent) rest(txns int8) { a.over = !a.bump && a.txn > txns }
+// rest ends the actor after its last transaction.
+func (a *actor) rest(txns int8) { a.over = !a.bump && a.txn > txns }
 
-func (a *agent) key(b []byte) []byte {
+func (a *actor) key(b []byte) []byte {
 	flags := byte(0)
 	for i, on := range []bool{a.ready, a.doomed, a.bump, a.over, a.dead, a.waiting} {
 		if on {
