@@ -2,10 +2,7 @@ package machine
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,29 +14,14 @@ import (
 
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what the scripts print into testdata")
 
 // TestScripts runs the stories under testdata. A line that is not indented is an event; the indented lines under
 // it are what the machine wants done. The driver's part is played here: whenever the machine asks to be woken it
-// is. Run with -rewrite after a deliberate change, and read the difference.
+// is. Run with OTTLA_UPDATE=1 after a deliberate change, and read the difference.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			require.NoError(t, err)
-			got := newScript(t).run(string(want))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(want), got)
-		})
-	}
+	wiretest.Stories(t, func(t *testing.T, story string) string { return newScript(t).run(story) })
 }
 
 type script struct {

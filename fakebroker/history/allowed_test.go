@@ -1,6 +1,10 @@
 package history
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 // TestWhatKafkaAllowsPasses has histories that look odd and are right.
 func TestWhatKafkaAllowsPasses(t *testing.T) {
@@ -224,6 +228,6 @@ func TestWhatKafkaAllowsPasses(t *testing.T) {
 			w: processed T3 h 0@2
 			w: commit T3 = ok`},
 	} {
-		t.Run(s.name, s.run)
+		t.Run(s.name, func(t *testing.T) { require.NoError(t, s.check(t).Err()) })
 	}
 }

@@ -1,6 +1,10 @@
 package history
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 // TestAnomaliesAreFound has for each anomaly the smallest history that shows it.
 func TestAnomaliesAreFound(t *testing.T) {
@@ -229,6 +233,9 @@ func TestAnomaliesAreFound(t *testing.T) {
 			r: commit-offsets T1 g 0@1 = ok
 			r: abort T1 = ok`},
 	} {
-		t.Run(s.name, s.run)
+		t.Run(s.name, func(t *testing.T) {
+			r := s.check(t)
+			require.ElementsMatch(t, s.want, r.Findings(), "%s", r)
+		})
 	}
 }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,16 +194,17 @@ type story struct {
 	want    []Finding
 }
 
-func (st *story) run(t *testing.T) {
+// check plays the story and returns what the checker says of it. Each anomaly must show the operations it is about.
+func (st *story) check(t *testing.T) *Report {
+	t.Helper()
 	var opts []CheckOption
 	if st.drained {
 		opts = append(opts, Drained("orders"))
 	}
 	r, err := Check(play(t, st.text), opts...)
 	require.NoError(t, err)
-	want := append([]Finding{}, st.want...)
-	require.ElementsMatch(t, want, append([]Finding{}, r.Findings()...), "%s", fmt.Sprint(r))
 	for _, a := range r.Anomalies {
 		require.NotEmpty(t, a.Ops, a.String())
 	}
+	return r
 }

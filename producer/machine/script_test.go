@@ -2,10 +2,7 @@ package machine_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,12 +12,11 @@ import (
 
 	"github.com/ottla-kafka/ottla/producer/machine"
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
-var update = flag.Bool("update", false, "rewrite the scripts in testdata with what the machine does now")
-
 // TestScripts plays testdata/*.txt. A line is a command, the lines behind it that begin with a blank are what the
-// machine made of it. `go test ./producer/machine -update` rewrites those.
+// machine made of it. `OTTLA_UPDATE=1 go test ./producer/machine` rewrites those.
 //
 //	config key=value...            before anything else
 //	leader P BROKER EPOCH          LeaderChanged
@@ -36,23 +32,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata with wh
 //	enlisted P                     Enlisted
 //	drop                           Dropped
 //	wait DURATION                  time passes, with a Tick at each deadline
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(f)
-			require.NoError(t, err)
-			got := play(t, string(want))
-			if *update {
-				require.NoError(t, os.WriteFile(f, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(want), got)
-		})
-	}
-}
+func TestScripts(t *testing.T) { wiretest.Stories(t, play) }
 
 // player is the driver of a script.
 type player struct {

@@ -2,10 +2,7 @@ package machine_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,12 +14,11 @@ import (
 	"github.com/ottla-kafka/ottla/txn/machine"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
-var update = flag.Bool("update", false, "rewrite the scripts in testdata with what the machine does now")
-
 // TestScripts plays testdata/*.txt. A line is a command, the lines behind it that begin with a blank are what the machine
-// made of it. `go test ./txn/machine -update` rewrites those. Coordinators are found at once.
+// made of it. `OTTLA_UPDATE=1 go test ./txn/machine` rewrites those. Coordinators are found at once.
 //
 //	start | check [implicit] | begin | commit | allow | recall | abort | woke
 //	used TOPIC-P...                partitions have records
@@ -32,23 +28,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata with wh
 //	ok [ID EPOCH [VERSION]] | CODE | lost | unsent     the answer to the oldest request in the air, or its end
 //	fencedby ID EPOCH STATE        the answer to DescribeTransactions
 //	wait DURATION                  time passes, with a Woke at each deadline
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(f)
-			require.NoError(t, err)
-			got := play(t, string(want))
-			if *update {
-				require.NoError(t, os.WriteFile(f, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(want), got)
-		})
-	}
-}
+func TestScripts(t *testing.T) { wiretest.Stories(t, play) }
 
 // player is the driver of a script.
 type player struct {

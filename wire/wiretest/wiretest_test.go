@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -161,4 +163,27 @@ func ExampleTap() {
 	// Output:
 	// 1 true true
 	// 1 false true
+}
+
+// failing notes that a check failed, and does not end.
+type failing struct {
+	testing.TB
+	said string
+}
+
+func (f *failing) Helper()                      {}
+func (f *failing) Errorf(s string, args ...any) { f.said = fmt.Sprintf(s, args...) }
+
+func TestAStoryThatTurnsOutOtherwiseFails(t *testing.T) {
+	t.Setenv("OTTLA_UPDATE", "")
+	name := filepath.Join(t.TempDir(), "story.txt")
+	require.NoError(t, os.WriteFile(name, []byte("ask\n  yes\nask again\n  no\n"), 0o644))
+	f := &failing{TB: t}
+	wiretest.Story(f, name, "ask\n  yes\nask again\n  no\n")
+	require.Empty(t, f.said)
+	for _, other := range []string{"ask\n  yes\nask again\n  yes\n", "ask\n  yes\nask again\n", ""} {
+		wiretest.Story(f, name, other)
+		require.Contains(t, f.said, "differs from line")
+		f.said = ""
+	}
 }

@@ -3,10 +3,7 @@ package controller
 import (
 	"bufio"
 	"encoding/binary"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -20,12 +17,11 @@ import (
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata should print")
-
 // TestScripts runs the stories in testdata: each line that starts with a letter is a request, the lines behind it are
-// the answer and the records that it proposed, which then are applied. go test -rewrite writes them anew.
+// the answer and the records that it proposed, which then are applied. OTTLA_UPDATE=1 go test writes them anew.
 //
 //	cluster brokers=3 racks=a,b,c [prop key=value]   a new cluster with active brokers
 //	create NAME partitions=3 rf=1 [assign=1,2;2,3] [key=value ...] [validate]   (several: separated by +)
@@ -33,23 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata sh
 //	set|del|append|subtract TYPE NAME key=value ...    replace TYPE NAME key=value ...
 //	fence|unfence|stop|clean|unclean|unregister BROKER    ids BROKER    feature NAME LEVEL [safe|unsafe]
 //	show TOPIC
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			require.NoError(t, err)
-			got := runScript(t, string(b))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(b), got)
-		})
-	}
-}
+func TestScripts(t *testing.T) { wiretest.Stories(t, runScript) }
 
 type script struct {
 	t      *testing.T

@@ -2,10 +2,7 @@ package transaction
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,12 +13,11 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata should print")
-
 // TestScripts runs the stories in testdata: each line that starts with a letter is a command, the lines behind it are
-// what came of it. go test -rewrite writes them anew.
+// what came of it. OTTLA_UPDATE=1 go test writes them anew.
 //
 //	broker level=2 [patience=20ms] [config=value ...]   a new coordinator
 //	init ID [timeout=MS] [as=PID/EPOCH]            InitProducerId
@@ -36,23 +32,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata sh
 //	show ID            list [state=NAME] [producer=PID] [duration=MS] [pattern=RE]
 //
 // Lines: "= answer", "+ record", "! markers ordered", "? a producer id was needed".
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			require.NoError(t, err)
-			got := runScript(t, string(b))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(b), got)
-		})
-	}
-}
+func TestScripts(t *testing.T) { wiretest.Stories(t, runScript) }
 
 type script struct {
 	*bench

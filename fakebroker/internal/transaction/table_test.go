@@ -2,13 +2,13 @@ package transaction
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
 // asker is how a request names its producer.
@@ -67,14 +67,7 @@ func TestEveryRequestInEveryState(t *testing.T) {
 			}))
 		}
 	}
-	const name = "testdata/requests.table"
-	if *rewrite {
-		require.NoError(t, os.WriteFile(name, []byte(out.String()), 0o644))
-		return
-	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.Equal(t, string(want), out.String())
+	wiretest.Story(t, "testdata/requests.table", out.String())
 }
 
 // tryRequest says how a request is answered in a state, and what the id is afterwards.
