@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,7 +57,7 @@ func holder(r client.Reply) (open OpenTransaction, err error) {
 		}
 	}
 	if open.FirstOffset < 0 {
-		return open, fmt.Errorf("%w: the leader knows of no open transaction any more", errcode.None)
+		return open, errors.New("the leader knows of no open transaction any more")
 	}
 	return open, nil
 }

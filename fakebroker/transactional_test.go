@@ -252,3 +252,19 @@ func TestOffsetsWaitForTheEndOfTheirTransaction(t *testing.T) {
 		})
 	}
 }
+
+// Whoever may write markers can name any partition. One in the coordinator's own log is nothing to it.
+func TestAMarkerInTheCoordinatorsLogDoesNotStopIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 1), fakebroker.Config("transaction.state.log.num.partitions", "1"))
+		c := connect(t, k)
+		p := begin(c, "shop", time.Minute)
+		m := marker(p, false)
+		m.Topics = []message.WritableTxnMarkerTopic{{Name: "__transaction_state", PartitionIndexes: []int32{0}}}
+		marked(c, 1, m)
+		require.NoError(t, k.ReloadTransactionCoordinator(t.Context(), "shop"))
+		require.Equal(t, errcode.None, p.add("orders", 0))
+		require.Equal(t, errcode.None, p.write("orders", 0, "a"))
+		require.Equal(t, errcode.None, p.end(3, true))
+	})
+}

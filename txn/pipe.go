@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/client/machine"
 	"github.com/ottla-kafka/ottla/consumer"
 )
 
@@ -73,6 +75,7 @@ type pipe struct {
 	read func(*round) (n int, err error)
 
 	bounded context.Context // ends Grace after the caller's ctx: what may still be tried, is until then
+	rand    machine.Rand    // of the jitter
 	unclear bool            // what became of the last transaction, or where the positions are
 }
 
@@ -90,7 +93,7 @@ func (p *pipe) run(ctx context.Context, opts []PipeOption) error {
 		return err
 	}
 	defer stop()
-	p.in = in
+	p.in, p.rand = in, machine.NewRand(rand.Uint64())
 	defer p.bound(ctx)()
 	for aborts := 0; ; {
 		err := p.transaction(ctx)
@@ -129,11 +132,11 @@ func (p *pipe) ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; the last transaction: %w", cause, err)
 }
 
-// pause waits after an abort, longer each time in a row.
+// pause waits after an abort, longer each time in a row; pipes that one rebalance aborted come back apart.
 func (p *pipe) pause(ctx context.Context, aborts int) {
 	cfg := p.s.cl.Config()
-	wait := min(cfg.RetryBackoff<<min(aborts-1, 20), cfg.RetryBackoffMax)
-	timer := time.NewTimer(wait)
+	backoff := machine.Backoff{First: cfg.RetryBackoff, Most: cfg.RetryBackoffMax}
+	timer := time.NewTimer(backoff.After(aborts, &p.rand))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -35,7 +35,6 @@ type Session struct {
 	intakes intakes // consumers whose offsets are committed: pipe_consume.go
 
 	closeOnce sync.Once
-	closed    chan struct{}
 	closeErr  error
 }
 
@@ -115,7 +114,7 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	s := &Session{cl: cl, cfg: cfg, changed: make(chan struct{}), closed: make(chan struct{})}
+	s := &Session{cl: cl, cfg: cfg, changed: make(chan struct{})}
 	s.m = machine.New(machine.Config{ID: cfg.ID, Timeout: cfg.Timeout, RetryBackoff: base.RetryBackoff, RetryBackoffMax: base.RetryBackoffMax, Seed: seed})
 	s.life, s.end = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, func() { s.step(machine.Woke{}) }) // until Close
@@ -123,6 +122,7 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 	var err error
 	if s.p, err = producer.NewTransactional(cl, cfg.Producer, cfg.ID, s.hooks()); err != nil {
 		s.timer.Stop()
+		s.end()
 		return nil, &Error{Class: Fenced, Op: op, ID: cfg.ID, Err: err}
 	}
 	s.step(machine.Started{})
@@ -240,7 +240,6 @@ func (s *Session) settle(ctx context.Context) error {
 func (s *Session) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.closeErr = s.shutDown(ctx)
-		close(s.closed)
 	})
 	return s.closeErr
 }

@@ -266,6 +266,9 @@ func (tx *Tx) doomed(err error) {
 func (tx *Tx) finished(out Outcome, err error) {
 	tx.mu.Lock()
 	tx.outcome, tx.err = out, err
+	if tx.doom == nil && out == Aborted { // with the session itself: nobody doomed it before
+		tx.doom = err
+	}
 	tx.mu.Unlock()
 	if err == nil {
 		err = ErrOver

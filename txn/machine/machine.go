@@ -107,16 +107,22 @@ func (m *Machine) Step(now time.Time, events ...Event) Effects {
 		before := m.state
 		m.handle(now, e)
 		if m.state != before {
-			reason = fmt.Sprintf("%T", e)[len("machine."):]
+			reason = eventName(e)
 		}
 	}
-	m.settle(now)
+	handled := m.state
+	if m.settle(now); m.state != handled && len(events) > 0 {
+		reason = eventName(events[len(events)-1])
+	}
 	m.send(now)
 	if m.state != from {
 		m.eff.Transitions = append(m.eff.Transitions, Transition{From: from, To: m.state, ProducerID: m.producerID, Epoch: m.epoch, Reason: reason, At: now})
 	}
 	return m.eff
 }
+
+// eventName is the name of an event's type.
+func eventName(e Event) string { return fmt.Sprintf("%T", e)[len("machine."):] }
 
 // Deadline is when to bring Woke if nothing else happens before.
 func (m *Machine) Deadline() time.Time {

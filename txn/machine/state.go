@@ -22,7 +22,7 @@ import (
 //	Aborting       -> Ready           EndTxn answered, or there was nothing to end
 //	Aborting       -> Initializing    the same, and another epoch is needed
 //	any but Closed -> Over            fenced, or an error that nothing can be done about
-//	any            -> Closed          Closed
+//	any            -> Closed          Ended
 //
 // A transition joins all that one step caused, so what lasts for no time does not show.
 type State uint8
@@ -104,6 +104,6 @@ type Transition struct {
 	From, To   State
 	ProducerID int64
 	Epoch      int16
-	Reason     string // in a few words: "EndTxn answered"
+	Reason     string // the event that caused it: "Answered"
 	At         time.Time
 }

@@ -62,6 +62,9 @@ func (e *batches) decode(batch []byte, m Shard) (skipped int, err error) {
 		return e.records(batch, m.Replay)
 	}
 	t, ok := m.(TxnShard)
+	if !ok && h.Control() { // somebody named this partition when he wrote markers
+		return 0, nil
+	}
 	if !ok {
 		return 0, fmt.Errorf("offset %d: the log of a %T has a transaction of producer %d", h.BaseOffset, m, h.ProducerID)
 	}

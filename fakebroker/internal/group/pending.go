@@ -115,7 +115,7 @@ func (m *Machine) ReplayTxn(offset int64, producerID int64, key, value logrecord
 // EndTxn implements coordinator.TxnShard. An offset that was committed plainly after the one of the transaction stays: the
 // later record counts, so that compaction of the log cannot change the outcome.
 func (m *Machine) EndTxn(_, producerID int64, commit bool) error {
-	for id := range m.txns[producerID] {
+	for _, id := range slices.Sorted(maps.Keys(m.txns[producerID])) {
 		g := m.groups[id]
 		if g == nil {
 			continue

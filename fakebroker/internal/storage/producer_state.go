@@ -283,7 +283,7 @@ func (s *producerState) restore(entries []ProducerSnapshotEntry, offset, now, ex
 		}
 		*s.entry(p.ProducerID) = e
 		if e.txnFirst != noOffset {
-			s.open = insertSpan(s.open, txnSpan{producer: e.id, first: e.txnFirst, last: noOffset})
+			s.open = insertSpan(s.open, txnSpan{producer: e.id, first: e.txnFirst, last: noOffset, before: s.written})
 		}
 	}
 }
