@@ -2,6 +2,7 @@
 //
 //	quickstart  files through Kafka and back, compared: the first thing to run
 //	eos         a pipeline that is exactly once while workers are killed and the broker crashes
+//	pipeline    the README's pipeline that is exactly once
 //	produce     the README's producer
 //	consume     the README's consumer
 //	group       the README's member of a consumer group

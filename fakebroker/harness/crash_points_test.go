@@ -205,6 +205,7 @@ func TestEveryCrashPoint(t *testing.T) {
 		})
 	}
 	t.Logf("%d crash points, %d of them where the exchange took another course", total, missed)
+	require.LessOrEqual(t, missed, total/4, "faults that never happen prove nothing")
 }
 
 // steps runs the pipeline undisturbed and returns its requests in order, but for those that open connections.
