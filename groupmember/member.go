@@ -56,6 +56,9 @@ type Member struct {
 // Join makes a member and waits until the coordinator has given it its first assignment, which may be empty. The
 // error is about the configuration, about a group that refuses it, or the end of ctx; then nothing is left behind.
 func Join(ctx context.Context, cl *client.Client, opts ...Option) (*Member, error) {
+	if ctx.Err() != nil { // else a group that answers at once would be faster than the select that looks at ctx
+		return nil, fmt.Errorf("groupmember: not joined: %w", context.Cause(ctx))
+	}
 	m, err := Start(cl, opts...)
 	if err != nil {
 		return nil, err
