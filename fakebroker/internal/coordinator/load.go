@@ -45,17 +45,24 @@ func (r *Runtime) loadNext() {
 	r.loaders.Add(1)
 	go func() {
 		defer r.loaders.Done()
-		err := r.replay(s, &batches{log: r.o.Log})
+		log := r.replay(s, &batches{log: r.o.Log})
 		r.post(func() {
 			r.loading = false
-			r.loaded(s, err)
+			r.loaded(s, log)
 			r.loadNext()
 		})
 	}()
 }
 
-// replay reads the log of a shard into its machine, which nobody else touches before it is active.
-func (r *Runtime) replay(s *shard, decoder *batches) error {
+// replayed is how far a log was read, or why it was not.
+type replayed struct {
+	end, committed int64
+	err            error
+}
+
+// replay reads the log of a shard into its machine, which nobody else touches before it is active. The shard's other
+// fields are the loop's, also while it is being loaded.
+func (r *Runtime) replay(s *shard, decoder *batches) replayed {
 	skipped := 0
 	end, committed, err := r.o.Writer.Load(s.partition, s.epoch, func(batch []byte) error {
 		if r.ended() {
@@ -68,15 +75,14 @@ func (r *Runtime) replay(s *shard, decoder *batches) error {
 	if skipped > 0 {
 		r.o.Logger.Warn("coordinator records of unknown types were passed over", "topic", r.o.Log, "partition", s.partition, "records", skipped)
 	}
-	s.end, s.committed = end, committed
-	return err
+	return replayed{end: end, committed: committed, err: err}
 }
 
-func (r *Runtime) loaded(s *shard, err error) {
+func (r *Runtime) loaded(s *shard, log replayed) {
 	if r.shards[s.partition] != s {
 		return // dropped meanwhile
 	}
-	if err != nil {
+	if err := log.err; err != nil {
 		switch {
 		case errors.Is(err, errStopped):
 		case errors.Is(err, errcode.NotLeaderOrFollower): // the next election is waiting already
@@ -87,7 +93,7 @@ func (r *Runtime) loaded(s *shard, err error) {
 		delete(r.shards, s.partition)
 		return
 	}
-	s.active = true
+	s.active, s.end, s.committed = true, log.end, max(s.committed, log.committed)
 	now := time.Now()
 	var out Result
 	s.machine.Loaded(now, &out)

@@ -139,14 +139,12 @@ func (r *Runtime) Committed(partition int32, highWatermark int64) {
 // has ended. More calls do nothing.
 func (r *Runtime) Close() {
 	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		<-r.done
-		return
-	}
+	first := !r.closed
 	r.closed = true
 	r.mu.Unlock()
-	close(r.stop)
+	if first {
+		close(r.stop)
+	}
 	<-r.done
 	r.loaders.Wait()
 }

@@ -297,6 +297,25 @@ func TestLoadingAsksClientsToComeBack(t *testing.T) {
 	})
 }
 
+// What is committed while a log is being loaded counts afterwards: the loader has read the high watermark of before.
+func TestTheHighWatermarkMayMoveWhileALogIsLoaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		ask(r, 0, "a")
+		w.lag, w.slow, w.committed[0] = true, make(chan struct{}), 0
+		r.Elect(0, 2)
+		r.Committed(0, 1)
+		synctest.Wait()
+		close(w.slow)
+		synctest.Wait()
+		answer := ask(r, 0, 0)
+		require.NotNil(t, answer, "it rests on what has been committed")
+		require.Equal(t, 1, answer.Response)
+	})
+}
+
 func TestALogThatMakesNoSenseIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newMemory()
