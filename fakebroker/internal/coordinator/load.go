@@ -98,6 +98,10 @@ func (r *Runtime) loaded(s *shard, log replayed) {
 	var out Result
 	s.machine.Loaded(now, &out)
 	r.carryOut(s, now, &out)
+	for _, body := range s.told {
+		r.handle(s, Request{Body: body}, nobody)
+	}
+	s.told = nil
 }
 
 // A Dropper is a Shard that keeps tickets: it is told when the shard is dropped and refuses them all with code.

@@ -50,6 +50,7 @@ type shard struct {
 	epoch     int32
 	machine   Shard
 	active    bool
+	told      []any  // while it is being loaded: what it has to hear then
 	end       int64  // offset behind what was replayed
 	committed int64  // high watermark
 	held      []held // what waits for it, in order of offset
@@ -93,6 +94,10 @@ func (r *Runtime) SubmitAll(req Request, done func(answers map[int32]Reply)) {
 		done(nil)
 	}
 }
+
+// Tell has every shard there is handle what concerns them all, in the order of the calls; those that are loading do when
+// they have loaded. Nobody waits for an answer.
+func (r *Runtime) Tell(body any) { r.post(func() { r.tell(body) }) }
 
 // WriteMarker ends a transaction in a partition's log. done runs once, on the runtime's goroutine as a rule, when the
 // marker is below the high watermark, or with a code: what the log refused it with, NOT_COORDINATOR or

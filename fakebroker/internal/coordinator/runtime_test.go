@@ -297,6 +297,24 @@ func TestLoadingAsksClientsToComeBack(t *testing.T) {
 	})
 }
 
+// News reach every shard: one that is being loaded was made by what was known before.
+func TestWhatIsToldWhileALogIsLoadedArrivesAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemory()
+		w.slow = make(chan struct{})
+		r := newRuntime(t, w)
+		r.Elect(0, 1)
+		r.Tell("news")
+		r.Tell("news")
+		synctest.Wait()
+		close(w.slow)
+		synctest.Wait()
+		require.Equal(t, 3, ask(r, 0, "news").Response)
+		r.Tell("news")
+		require.Equal(t, 5, ask(r, 0, "news").Response)
+	})
+}
+
 // What is committed while a log is being loaded counts afterwards: the loader has read the high watermark of before.
 func TestTheHighWatermarkMayMoveWhileALogIsLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -54,6 +54,21 @@ func (r *Runtime) handle(s *shard, req Request, done func(any, errcode.Code)) {
 	r.carryOut(s, now, &out)
 }
 
+func (r *Runtime) tell(body any) {
+	if r.ended() {
+		return
+	}
+	for _, s := range r.shards {
+		if s.active {
+			r.handle(s, Request{Body: body}, nobody)
+		} else {
+			s.told = append(s.told, body)
+		}
+	}
+}
+
+func nobody(any, errcode.Code) {}
+
 func (r *Runtime) serveAll(req Request, done func(map[int32]Reply)) {
 	answers := make(map[int32]Reply, len(r.shards))
 	left := 1 // this function itself
