@@ -20,8 +20,15 @@ func offsetOf(p Position) Offset { return groupmember.OffsetAt(p.Offset).WithEpo
 // Commit declares everything done that was handed out by Records, Batches or Poll, the present record included, and
 // commits it; with Run and Serve it commits what their handlers have finished without a gap. It waits for the coordinator,
 // trying again what passes, until ctx ends or default.api.timeout.ms has passed. With nothing new to commit it returns nil
-// at once. Called from inside a loop or by whoever calls Poll; with Run and Serve from anywhere.
+// at once. Called from inside a loop or by whoever calls Poll; with Run and Serve from anywhere. What it declared stays done
+// when it fails: the next commit has it, that of Close too.
 func (c *Consumer) Commit(ctx context.Context) error {
+	if err := c.before(ctx, "commit"); err != nil {
+		if c.group != nil && !c.group.keep.Load() {
+			c.group.doneOffsets(true)
+		}
+		return err
+	}
 	g, m, err := c.joined()
 	if err != nil {
 		return err
@@ -59,6 +66,9 @@ func (c *Consumer) CommitAsync(done func(error)) {
 // CommitOffsets commits offsets as they are given, with a text if wanted (Offset.Metadata). All partitions must be this
 // member's at present.
 func (c *Consumer) CommitOffsets(ctx context.Context, offsets map[TopicPartition]Offset) error {
+	if err := c.before(ctx, "commit"); err != nil {
+		return err
+	}
 	g, m, err := c.joined()
 	if err != nil {
 		return err
@@ -87,6 +97,9 @@ func (c *Consumer) CommitOffsets(ctx context.Context, offsets map[TopicPartition
 // ErrRevoked if a partition is not held any more since the record was handed out, even if the member got it again
 // meanwhile: then nothing is committed.
 func (c *Consumer) CommitRecords(ctx context.Context, list ...Record) error {
+	if err := c.before(ctx, "commit"); err != nil {
+		return err
+	}
 	g, _, err := c.joined()
 	if err != nil {
 		return err
@@ -124,6 +137,9 @@ func (c *claim) gone() error {
 // Committed asks the coordinator for committed offsets: of all partitions of this member when none are named, else of
 // any. Partitions without one are missing in the answer.
 func (c *Consumer) Committed(ctx context.Context, list ...TopicPartition) (map[TopicPartition]Offset, error) {
+	if err := c.before(ctx, "committed offsets"); err != nil {
+		return nil, err
+	}
 	g, m, err := c.joined()
 	if err != nil {
 		return nil, err

@@ -153,6 +153,7 @@ func (c *Consumer) Close(ctx context.Context) error { return c.close(ctx, false)
 func (c *Consumer) Leave(ctx context.Context) error { return c.close(ctx, true) }
 
 func (c *Consumer) close(ctx context.Context, leave bool) error {
+	late := ctx.Err() != nil
 	c.closing.Store(true)
 	var err error
 	if c.group != nil {
@@ -162,6 +163,9 @@ func (c *Consumer) close(ctx context.Context, leave bool) error {
 	c.reader.Abandon()
 	if c.owned {
 		err = errors.Join(err, c.cl.Close(ctx))
+	}
+	if cause := context.Cause(ctx); late && !errors.Is(err, cause) {
+		err = errors.Join(err, cause) // perhaps nothing had to be waited for; but nobody can rely on that
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
 )
@@ -9,8 +10,35 @@ import (
 // What Records, Batches and Poll have in common. With a group they keep track of what is in the application's hand: it is
 // done when the application asks for more, and a partition is given up only when nothing of it is in hand.
 
+// ended is the cause when a ctx has ended already: a call that is given one starts nothing. Whoever asks for more with it
+// has done what was handed out all the same.
+func (c *Consumer) ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if c.group != nil && c.reader.Enter() {
+		c.unhold()
+		c.reader.Leave()
+	}
+	return context.Cause(ctx)
+}
+
+// before is ended for calls that ask for no records.
+func (c *Consumer) before(ctx context.Context, op string) error {
+	switch {
+	case ctx.Err() == nil:
+		return nil
+	case c.group != nil:
+		return c.group.groupError(op, context.Cause(ctx))
+	}
+	return fmt.Errorf("consumer: %s: %w", op, context.Cause(ctx))
+}
+
 // enter claims the reader, and joins the group if that is the first call.
 func (c *Consumer) enter(ctx context.Context) (leave func(), err error) {
+	if err := c.ended(ctx); err != nil {
+		return nil, err
+	}
 	if c.group != nil {
 		if err := c.group.join(); err != nil {
 			return nil, err
@@ -61,13 +89,18 @@ func (c *Consumer) hold(g *fetch.Reading) *claim {
 	return c.group.claims[g.Cell.TopicPartition]
 }
 
-// release notes that everything that was handed out is done. The caller has the reader.
+// release notes that everything that was handed out is done, and that more is asked for. The caller has the reader.
 func (c *Consumer) release() {
+	if c.group.left.Load() {
+		c.group.back()
+	}
+	c.unhold()
+}
+
+// unhold notes that everything that was handed out is done. The caller has the reader.
+func (c *Consumer) unhold() {
 	g := c.group
 	g.asked.Add(1)
-	if g.left.Load() {
-		g.back()
-	}
 	if g.keep.Load() {
 		if g.draining.Load() > 0 {
 			g.mu.Lock()

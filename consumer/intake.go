@@ -201,6 +201,9 @@ var nowhere = Position{Offset: -1, Epoch: -1}
 // Without that it knows them. On an error everything stays in hand and Rewind may be called again.
 func (in *Intake) Rewind(ctx context.Context) error {
 	g := in.g
+	if err := g.c.before(ctx, "going back to the committed offsets"); err != nil {
+		return err
+	}
 	var ask []TopicPartition
 	g.mu.Lock()
 	for tp, c := range g.claims {

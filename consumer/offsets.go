@@ -87,6 +87,9 @@ func (c *Consumer) Lag(ctx context.Context) (map[TopicPartition]int64, error) {
 // listOffsets asks the leaders, each once for all its partitions, and again for those that failed in a way that
 // passes. What was found is returned beside an error about the rest.
 func (c *Consumer) listOffsets(ctx context.Context, op string, asks map[TopicPartition]int64) (map[TopicPartition]OffsetAndTime, error) {
+	if err := c.before(ctx, op); err != nil {
+		return nil, err
+	}
 	if c.driver.Closed() {
 		return nil, ErrClosed
 	}

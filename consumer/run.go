@@ -109,6 +109,9 @@ func Permanent(err error) error {
 // policy is Leave (*StallError), or when a partition was halted. Handlers have returned by then and what is done is
 // committed. Run can be called again.
 func (c *Consumer) Run(ctx context.Context, handle func(context.Context, Record) error, opts ...RunOption) (err error) {
+	if err := c.ended(ctx); err != nil {
+		return err
+	}
 	o := DefaultRunOptions()
 	for _, f := range opts {
 		f(&o)

@@ -118,6 +118,9 @@ func (cl *Claim) Commit(ctx context.Context) error {
 // An error of handle while it has the claim ends Serve; nil means that it wants no more of the partition, which stays
 // unread until it is given up. Serve returns as Run does.
 func (c *Consumer) Serve(ctx context.Context, handle func(context.Context, *Claim) error) error {
+	if err := c.ended(ctx); err != nil {
+		return err
+	}
 	if handle == nil {
 		return errors.New("consumer: Serve: the handler is nil")
 	}
