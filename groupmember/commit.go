@@ -25,8 +25,12 @@ type commit struct {
 // Commit stores offsets of held partitions with this member's generation, retrying what passes, until ctx ends or
 // default.api.timeout.ms has passed. The commits of one member are carried out in the order of the calls. A commit that a
 // rebalance overtakes is repeated under the new generation for what is still held; the rest fails with ErrNotOwned. When
-// ctx ends first the commit may still be carried out. It may be called by the Listener.
+// ctx ends first the commit may still be carried out; when it has ended already nothing is. It may be called by the
+// Listener.
 func (m *Member) Commit(ctx context.Context, offsets map[TopicPartition]Offset) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("groupmember: group %q: the commit of %d partitions was not sent: %w", m.cfg.GroupID, len(offsets), context.Cause(ctx))
+	}
 	outcome := make(chan error, 1)
 	m.CommitAsync(offsets, func(err error) { outcome <- err })
 	select {

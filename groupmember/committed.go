@@ -16,6 +16,9 @@ import (
 // Committed asks for committed offsets of any partitions; those without one are not in the answer. While an open
 // transaction may change an offset it waits for its end (KIP-447), until ctx ends or default.api.timeout.ms has passed.
 func (m *Member) Committed(ctx context.Context, parts ...TopicPartition) (map[TopicPartition]Offset, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("groupmember: group %q: the offsets of %d partitions were not asked for: %w", m.cfg.GroupID, len(parts), context.Cause(ctx))
+	}
 	limit := m.cl.Config().APITimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within default.api.timeout.ms (%s)", client.ErrTimeout, limit))
 	defer cancel()

@@ -24,6 +24,10 @@ func (m *Member) Generations(ctx context.Context) iter.Seq2[*Lifetime, error] {
 	return func(yield func(*Lifetime, error) bool) {
 		seen := 0
 		for {
+			if ctx.Err() != nil { // before a Lifetime is taken that nobody would work on
+				yield(nil, context.Cause(ctx))
+				return
+			}
 			m.mu.Lock()
 			rounds, ended, changed := m.rounds, m.ended, m.changed
 			var life *Lifetime
@@ -45,8 +49,6 @@ func (m *Member) Generations(ctx context.Context) iter.Seq2[*Lifetime, error] {
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(nil, context.Cause(ctx))
-				return
 			}
 		}
 	}

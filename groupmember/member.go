@@ -23,7 +23,8 @@ type Member struct {
 	ctx    context.Context // ends when the member has ended
 	cancel context.CancelCauseFunc
 	group  sync.WaitGroup // the member's goroutines but one
-	calls  sync.WaitGroup // the one that calls the Listener, which may take its time
+	told   inbox          // for the goroutine that calls the Listener
+	called chan struct{}  // closed when that one has ended: the Listener may take its time
 	stop   func()         // of the topology subscription
 	wake   chan struct{}  // one slot: the run goroutine has something to do
 
@@ -32,7 +33,6 @@ type Member struct {
 	todo       []machine.Effects // for the run goroutine, in order
 	claims     map[TopicPartition]*claim
 	revoked    *revocation // waits for the owner
-	told       inbox       // for the goroutine that calls the Listener
 	commits    inbox       // for the goroutine that commits
 	pending    []*commit   // for it
 	changed    chan struct{}
@@ -54,7 +54,8 @@ type Member struct {
 }
 
 // Join makes a member and waits until the coordinator has given it its first assignment, which may be empty. The
-// error is about the configuration, about a group that refuses it, or the end of ctx; then nothing is left behind.
+// error is about the configuration, about a group that refuses it, or the end of ctx; then nothing is left behind but
+// a Listener that has not returned.
 func Join(ctx context.Context, cl *client.Client, opts ...Option) (*Member, error) {
 	if ctx.Err() != nil { // else a group that answers at once would be faster than the select that looks at ctx
 		return nil, fmt.Errorf("groupmember: not joined: %w", context.Cause(ctx))
@@ -66,7 +67,10 @@ func Join(ctx context.Context, cl *client.Client, opts ...Option) (*Member, erro
 	if err := m.Await(ctx); err != nil {
 		m.step(machine.Abandon{})
 		m.group.Wait()
-		m.calls.Wait()
+		select {
+		case <-m.called:
+		case <-ctx.Done():
+		}
 		return nil, err
 	}
 	return m, nil
@@ -94,7 +98,7 @@ func StartFromConfig(cl *client.Client, cfg Config) (*Member, error) {
 		cl.Logger().Warn("kafka group member: "+line, "group", cfg.GroupID)
 	}
 	m := &Member{
-		cfg: cfg, cl: cl, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), changed: make(chan struct{}),
+		cfg: cfg, cl: cl, called: make(chan struct{}), wake: make(chan struct{}, 1), look: make(chan struct{}, 1), changed: make(chan struct{}),
 		machine: machine.New(cfg.machine(cl.Config())), claims: map[TopicPartition]*claim{}, tracked: map[string]bool{},
 	}
 	if cfg.Pattern != "" {
@@ -105,7 +109,7 @@ func StartFromConfig(cl *client.Client, cfg Config) (*Member, error) {
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.group.Go(m.run) // these three end when the machine has ended
 	m.group.Go(m.commits.serve)
-	m.calls.Go(m.told.serve) // and the Listener has returned
+	go func() { m.told.serve(); close(m.called) }() // and the Listener has returned
 	m.step(machine.Started{})
 	stop := cl.OnTopology(func(t *client.Topology) { m.step(machine.TopologyChanged{View: view{t}}) })
 	m.mu.Lock()
@@ -155,6 +159,9 @@ func newMemberID() string {
 // Await waits until the member has its first assignment and the Listener has been told of it, or the member has ended.
 // It must not be called by the Listener.
 func (m *Member) Await(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("groupmember: group %q: not waited for (%s): %w", m.cfg.GroupID, m.State(), context.Cause(ctx))
+	}
 	for {
 		m.mu.Lock()
 		introduced, ended, err, changed := m.introduced, m.ended, m.err, m.changed
@@ -251,7 +258,8 @@ func (m *Member) Resume() { m.step(machine.Resume{}) }
 
 // Leave gives up all partitions in good order (Revoked, confirmation), leaves the group, a static member too, and
 // ends the member. It returns when that is done or ctx ends; then the member ends without more, loses what it still
-// has with ErrClosed, and the coordinator will notice by SessionTimeout. It must not be called by the Listener.
+// has with ErrClosed, and the coordinator will notice by SessionTimeout. With a ctx that has ended already all of that
+// happens at once, and the coordinator is told nothing. It must not be called by the Listener.
 func (m *Member) Leave(ctx context.Context) error { return m.close(ctx, machine.Leave{}) }
 
 // Close is Leave, except that a static member stays in the group, so that its partitions wait for it to come back
@@ -260,17 +268,29 @@ func (m *Member) Leave(ctx context.Context) error { return m.close(ctx, machine.
 func (m *Member) Close(ctx context.Context) error { return m.close(ctx, machine.Leave{Stay: true}) }
 
 func (m *Member) close(ctx context.Context, how machine.Leave) error {
-	m.step(how)
-	gone := make(chan struct{})
-	go func() { m.group.Wait(); m.calls.Wait(); close(gone) }() // ends with them, which the machine's end ends
-	select {
-	case <-gone:
-		return nil
-	case <-ctx.Done():
+	if ctx.Err() == nil {
+		m.step(how)
+		gone := make(chan struct{})
+		go func() { m.group.Wait(); <-m.called; close(gone) }() // ends with them, which the machine's end ends
+		select {
+		case <-gone:
+			return nil
+		case <-ctx.Done():
+		}
 	}
-	held := len(m.Assignment())
+	m.mu.Lock()
+	over, held := m.ended, len(m.machine.Owned())
+	m.mu.Unlock()
 	m.step(machine.Abandon{})
 	m.group.Wait()
-	return fmt.Errorf("groupmember: group %q: ended before it was left in good order, with %d partitions not given up: %w",
-		m.cfg.GroupID, held, context.Cause(ctx))
+	if !over {
+		return fmt.Errorf("groupmember: group %q: ended before it was left in good order, with %d partitions not given up: %w",
+			m.cfg.GroupID, held, context.Cause(ctx))
+	}
+	select {
+	case <-m.called:
+		return nil // it had ended before
+	default:
+		return fmt.Errorf("groupmember: group %q: the member has ended, its Listener has not returned yet: %w", m.cfg.GroupID, context.Cause(ctx))
+	}
 }
