@@ -33,13 +33,23 @@ type Cluster struct {
 	dir      string
 	faults   fault.Set
 
-	life      chan struct{} // one slot: Stop, Crash, Restart and Close one at a time
+	life    chan struct{} // one slot: Stop, Crash, Restart and Close one at a time; what follows belongs to whoever has it
+	process *vfs.Process  // the broker's hold on fs
+	muzzle  *atomic.Bool  // silences the broker's log
+	ending  *ending       // of the last broker, while it is not known to be over
+	closed  bool
+
 	mu        sync.Mutex
 	listeners []*bound
-	broker    *server.Broker // nil while stopped
-	process   *vfs.Process   // the broker's hold on fs; belongs to whoever has life
-	muzzle    *atomic.Bool   // silences the broker's log; likewise
-	closed    bool
+	broker    *server.Broker  // nil while stopped
+	up        context.Context // ends with broker, its cause is ErrStopped
+	down      context.CancelCauseFunc
+}
+
+// ending is a broker that closes.
+type ending struct {
+	over chan struct{} // closed when it has
+	err  error         // what it says then
 }
 
 // TB is the part of testing.TB that Start needs.
@@ -180,6 +190,7 @@ func (k *Cluster) start(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	k.broker = b
+	k.up, k.down = context.WithCancelCause(context.Background())
 	k.mu.Unlock()
 	return nil
 }
@@ -200,7 +211,7 @@ func random(n int64) int64 {
 	return v.Int64()
 }
 
-// ErrStopped is returned by what needs a running broker.
+// ErrStopped is returned by what needs a running broker, also when the broker stops in the middle of it.
 var ErrStopped = errors.New("fakebroker: the broker is stopped")
 
 // running returns the broker, or ErrStopped.
@@ -213,19 +224,68 @@ func (k *Cluster) running() (*server.Broker, error) {
 	return k.broker, nil
 }
 
-// exclusive lets one of Stop, Crash, Restart and Close work at a time.
+// begun returns the cause of a ctx that has ended already: nothing is begun under it.
+func begun(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("fakebroker: not begun: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// with runs f on the running broker. The context of f ends with ctx, and with ErrStopped when the broker stops: nobody
+// would answer any more.
+func (k *Cluster) with(ctx context.Context, f func(ctx context.Context, b *server.Broker) error) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	b, up := k.broker, k.up
+	k.mu.Unlock()
+	if b == nil {
+		return ErrStopped
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(up, func() { cancel(ErrStopped) })()
+	err := f(ctx, b)
+	if errors.Is(err, server.ErrClosed) {
+		return fmt.Errorf("%w: %w", ErrStopped, err) // it was quicker than the context
+	}
+	return err
+}
+
+// about says what an error is about.
+func about(what, id string, err error) error {
+	if err != nil {
+		return fmt.Errorf("fakebroker: %s %s: %w", what, id, err)
+	}
+	return nil
+}
+
+// exclusive lets one of Stop, Crash, Restart and Close work at a time. Whoever need not wait is let in, even if ctx has
+// ended.
 func (k *Cluster) exclusive(ctx context.Context) (release func(), err error) {
+	release = func() { <-k.life }
 	select {
 	case k.life <- struct{}{}:
-		return func() { <-k.life }, nil
+		return release, nil
+	default:
+	}
+	select {
+	case k.life <- struct{}{}:
+		return release, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, fmt.Errorf("fakebroker: another Stop, Crash, Restart or Close is still at work: %w", context.Cause(ctx))
 	}
 }
 
 // Stop stops the broker as SIGTERM does: connections are closed, logs are flushed and closed. Addresses and data stay
-// for Restart, in memory too. Stopping a stopped cluster does nothing.
+// for Restart, in memory too. Stopping a stopped cluster does nothing. When ctx ends before the broker has, the broker
+// goes on closing, and the next Stop, Restart or Close waits for it.
 func (k *Cluster) Stop(ctx context.Context) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	release, err := k.exclusive(ctx)
 	if err != nil {
 		return err
@@ -239,29 +299,47 @@ func (k *Cluster) stop(ctx context.Context) error {
 	k.mu.Lock()
 	b := k.broker
 	k.broker = nil
+	if b != nil {
+		k.down(ErrStopped)
+	}
 	k.mu.Unlock()
-	if b == nil {
+	if b != nil {
+		e := &ending{over: make(chan struct{})}
+		k.ending = e
+		go func() { // ends with the broker
+			e.err = b.Close()
+			close(e.over)
+		}()
+	}
+	e := k.ending
+	if e == nil {
 		return nil
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- b.Close() }()
 	select {
-	case err := <-ended:
-		return err
+	case <-e.over:
 	case <-ctx.Done():
-		return fmt.Errorf("fakebroker: the broker is still closing its logs: %w", context.Cause(ctx))
+		select {
+		case <-e.over: // at the same moment
+		default:
+			return fmt.Errorf("fakebroker: the broker is still closing its logs: %w", context.Cause(ctx))
+		}
 	}
+	k.ending = nil
+	return e.err
 }
 
 // Restart stops the broker if it runs and starts it again, with the same addresses and data. Fault rules stay.
 func (k *Cluster) Restart(ctx context.Context) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	release, err := k.exclusive(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if k.closed {
-		return errors.New("fakebroker: the cluster is closed")
+		return errors.New("fakebroker: Close has ended the cluster for good; Stop is for one that is to start again")
 	}
 	if err := k.stop(ctx); err != nil {
 		return err
@@ -269,10 +347,17 @@ func (k *Cluster) Restart(ctx context.Context) error {
 	return k.start(ctx)
 }
 
-// Close stops the broker for good. It may be called more than once. What was in memory is gone.
+// Close stops the broker for good. It may be called more than once. What was in memory is gone. It does so also when ctx
+// has ended or ends: then it returns the cause, and the broker goes on closing.
 func (k *Cluster) Close(ctx context.Context) error {
 	release, err := k.exclusive(ctx)
 	if err != nil {
+		go func() { // ends when what is at work has, and the broker
+			release, _ := k.exclusive(context.Background())
+			defer release()
+			k.closed = true
+			_ = k.stop(context.Background()) // nobody is left to hear of it
+		}()
 		return err
 	}
 	defer release()

@@ -3,6 +3,7 @@ package fakebroker_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -135,7 +136,9 @@ func TestAwaitsReturnWithTheEvent(t *testing.T) {
 		require.NoError(t, k.AwaitRequests(t.Context(), wire.KeyProduce, 2))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, k.AwaitRecords(ctx, "orders", 0, 3), context.DeadlineExceeded)
+		err := k.AwaitRecords(ctx, "orders", 0, 3)
+		require.EqualError(t, err, "await records: orders-0 is at offset 2 of 3: context deadline exceeded")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
@@ -171,7 +174,7 @@ func TestFaults(t *testing.T) {
 		c.send(7, message.NewListOffsetsRequest())
 		_ = c.conn.SetReadDeadline(time.Now().Add(time.Minute))
 		_, err = c.conn.Read(make([]byte, 1))
-		require.Error(t, err)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "neither an answer nor the end")
 	})
 }
 
@@ -180,7 +183,7 @@ func TestThousandPartitionsAreMadeQuickly(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, k.CreateTopic(t.Context(), fakebroker.TopicSpec{Name: "wide", Partitions: 1000}))
 	t.Logf("1,000 partitions in %v", time.Since(start))
-	require.Less(t, time.Since(start), 20*time.Second) // only against an accident: 20 ms is the aim, see BenchmarkThousandPartitions
+	require.Less(t, time.Since(start), time.Minute) // only against an accident: 20 ms is the aim, see BenchmarkThousandPartitions
 	require.Zero(t, produce(connect(t, k), "wide", 999, batch(t, "x")).ErrorCode)
 }
 

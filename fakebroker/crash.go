@@ -11,21 +11,22 @@ import (
 // there for Restart, in memory as on disk: a process dies, the machine stays up. When it returns, the broker's
 // goroutines have ended. Crashing a stopped cluster does nothing.
 func (k *Cluster) Crash(ctx context.Context) error {
+	if err := begun(ctx); err != nil {
+		return err
+	}
 	release, err := k.exclusive(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	k.mu.Lock()
-	b := k.broker
-	k.mu.Unlock()
-	if b == nil {
-		return nil
+	if b, err := k.running(); err == nil {
+		k.muzzle.Store(true) // the dead say nothing: every write they still try is refused
+		k.process.Kill(b.Cut)
 	}
-	k.muzzle.Store(true) // the dead say nothing: every write they still try is refused
-	k.process.Kill(b.Cut)
-	_ = k.stop(ctx) // complains of the writes that were refused
-	return context.Cause(ctx)
+	if err := k.stop(ctx); k.ending != nil {
+		return err
+	}
+	return nil // what stop may have said is of the writes that were refused
 }
 
 // muzzled is a log handler that can be silenced.

@@ -33,7 +33,9 @@ func TestWrittenDataSurvivesACrash(t *testing.T) {
 					require.EqualValues(t, acked, r.BaseOffset)
 					acked++
 				}
-				c.send(12, fetchRequest("orders", 0, int64(acked))) // waits for data that will not come
+				waits := fetchRequest("orders", 0, int64(acked)) // for data that will not come
+				waits.MaxWaitMs = 3_600_000
+				c.send(12, waits)
 				require.NoError(t, k.Crash(t.Context()))
 				require.NoError(t, k.Crash(t.Context()), "nothing to do")
 				c.closed()

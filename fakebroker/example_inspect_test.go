@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker"
@@ -167,9 +168,16 @@ func ExampleCluster_DialContext() {
 	defer end()
 	lost := k.Inject(fault.Produce().LoseResponse().Times(1))
 	fmt.Println(send(k, "orders", 0, "one"), lost.Hits())
-	_, err := k.DialContext(ctx, "tcp", "elsewhere:9092")
-	fmt.Println(err != nil) // what is no address of the cluster is dialled as it is
+
+	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer elsewhere.Close()
+	conn, err := k.DialContext(ctx, "tcp", elsewhere.Addr().String())
+	fmt.Println(conn != nil, err) // what is no address of the cluster is dialled as it is
 	// Output:
 	// EOF 1
-	// true
+	// true <nil>
 }

@@ -73,17 +73,19 @@ func ExampleCluster_Inject() {
 	// Output: 0 0
 }
 
+// A test waits for what its program is to write, and hears how far it came when it does not.
 func ExampleCluster_AwaitRecords() {
-	k, err := fakebroker.New(fakebroker.Topic("orders", 1))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer k.Close(context.Background())
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	_, k, end := started(fakebroker.Topic("orders", 1))
+	defer end()
+	go send(k, "orders", 0, "one", "two") // the program
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	fmt.Println(k.AwaitRecords(ctx, "orders", 0, 100))
-	// Output: await records: orders-0 is at offset 0 of 100: context deadline exceeded
+	fmt.Println(k.AwaitRecords(ctx, "orders", 0, 2))
+	records, err := k.Records("orders", 0, 0)
+	fmt.Println(len(records), err)
+	// Output:
+	// <nil>
+	// 2 <nil>
 }
 
 func ExampleCluster_Restart() {

@@ -2,9 +2,9 @@ package fakebroker
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 )
 
 // A Group is a consumer group as the coordinator sees it at one moment: members, assignments, committed offsets, and a
@@ -80,42 +80,38 @@ func GroupCommitted(topic string, partition int32, offset int64) GroupCheck {
 }
 
 // Group returns a group. An error means that its coordinator cannot be asked: the broker is stopped, or still loading it.
-func (k *Cluster) Group(ctx context.Context, id string) (*Group, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	g, err := b.Group(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("fakebroker: group %s: %w", id, err)
-	}
-	return g, nil
+func (k *Cluster) Group(ctx context.Context, id string) (g *Group, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		g, err = b.Group(ctx, id)
+		return about("group", id, err)
+	})
+	return g, err
 }
 
 // Groups returns the ids of all groups, sorted.
-func (k *Cluster) Groups(ctx context.Context) ([]string, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	return b.Groups(ctx)
+func (k *Cluster) Groups(ctx context.Context) (ids []string, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		ids, err = b.Groups(ctx)
+		return err
+	})
+	return ids, err
 }
 
 // AwaitGroup returns when all checks hold for a group at the same moment, with the group as it was then, or when ctx ends.
 // Nothing is polled.
-func (k *Cluster) AwaitGroup(ctx context.Context, id string, checks ...GroupCheck) (*Group, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	return b.AwaitGroup(ctx, id, func(g *Group) bool {
-		for _, check := range checks {
-			if !check(g) {
-				return false
+func (k *Cluster) AwaitGroup(ctx context.Context, id string, checks ...GroupCheck) (g *Group, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		g, err = b.AwaitGroup(ctx, id, func(g *Group) bool {
+			for _, check := range checks {
+				if !check(g) {
+					return false
+				}
 			}
-		}
-		return true
+			return true
+		})
+		return err
 	})
+	return g, err
 }
 
 // ForceRebalance has a group with members rebalance: a classic group prepares one, a consumer group gets a new epoch.
@@ -136,23 +132,14 @@ func (k *Cluster) ExpireSession(ctx context.Context, id, member string) error {
 }
 
 func (k *Cluster) commandGroup(ctx context.Context, id string, body any) error {
-	b, err := k.running()
-	if err != nil {
-		return err
-	}
-	if err := b.CommandGroup(ctx, id, body); err != nil {
-		return fmt.Errorf("fakebroker: group %s: %w", id, err)
-	}
-	return nil
+	return k.with(ctx, func(ctx context.Context, b *server.Broker) error {
+		return about("group", id, b.CommandGroup(ctx, id, body))
+	})
 }
 
 // ReloadCoordinator has the coordinator of a group resign and load its state from __consumer_offsets again. Members whose
 // requests wait get NOT_COORDINATOR; a classic group that was rebalancing goes back to its last generation. The history
 // begins anew.
 func (k *Cluster) ReloadCoordinator(ctx context.Context, id string) error {
-	b, err := k.running()
-	if err != nil {
-		return err
-	}
-	return b.ReloadCoordinator(ctx, id)
+	return k.with(ctx, func(ctx context.Context, b *server.Broker) error { return b.ReloadCoordinator(ctx, id) })
 }

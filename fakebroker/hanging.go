@@ -20,14 +20,12 @@ type HangingTransaction = server.HangingTransaction
 //
 // since is the time of the record: tools take for hanging what is older than transaction.max.timeout.ms. Topics of the
 // brokers themselves are refused, and partitions that do not exist.
-func (k *Cluster) HangTransaction(ctx context.Context, topic string, partition int32, since time.Time) (HangingTransaction, error) {
-	b, err := k.running()
-	if err != nil {
-		return HangingTransaction{}, err
-	}
-	h, err := b.HangTransaction(ctx, topic, partition, since)
-	if err != nil {
-		return h, fmt.Errorf("fakebroker: %w", err)
-	}
-	return h, nil
+func (k *Cluster) HangTransaction(ctx context.Context, topic string, partition int32, since time.Time) (h HangingTransaction, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		if h, err = b.HangTransaction(ctx, topic, partition, since); err != nil {
+			return fmt.Errorf("fakebroker: %w", err)
+		}
+		return nil
+	})
+	return h, err
 }

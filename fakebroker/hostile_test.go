@@ -30,13 +30,12 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// stillServes requires that a well-behaved client is undisturbed.
+// stillServes requires that a well-behaved client is undisturbed. In virtual time it is served at once; in real time only
+// the limit of every raw client says that something stands still.
 func stillServes(t testing.TB, k *fakebroker.Cluster) {
 	t.Helper()
-	start := time.Now()
 	c := connect(t, k)
 	require.Zero(t, produce(c, "orders", 0, batch(t, "good")).ErrorCode)
-	require.Less(t, time.Since(start), 10*time.Second)
 	_ = c.conn.Close()
 }
 
@@ -67,7 +66,9 @@ func TestThousandSlowSendersDisturbNobody(t *testing.T) {
 		}
 		require.Equal(t, 1000, k.Connections())
 		require.Less(t, heap()-before, int64(64<<20))
+		start := time.Now()
 		stillServes(t, k)
+		require.Zero(t, time.Since(start))
 		time.Sleep(15 * time.Minute) // and in the end they are idle
 		require.Zero(t, k.Connections())
 	})
@@ -94,15 +95,18 @@ func TestThousandHalfRequestsOverTCP(t *testing.T) {
 }
 
 func TestAnnouncedHundredMegabytesAreNotAllocated(t *testing.T) {
-	k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
-	before := heap()
-	for range 200 {
-		c := connect(t, k)
-		_, err := c.conn.Write(header(wire.KeyProduce, 9, 100<<20))
-		require.NoError(t, err)
-	}
-	require.Less(t, heap()-before, int64(64<<20))
-	stillServes(t, k)
+	synctest.Test(t, func(t *testing.T) {
+		k := fakebroker.Start(t, fakebroker.Topic("orders", 1))
+		before := heap()
+		for range 200 {
+			c := connect(t, k)
+			_, err := c.conn.Write(header(wire.KeyProduce, 9, 100<<20))
+			require.NoError(t, err)
+		}
+		synctest.Wait() // the broker has read all of it
+		require.Less(t, heap()-before, int64(64<<20))
+		stillServes(t, k)
+	})
 }
 
 func TestGarbageClosesTheConnection(t *testing.T) {

@@ -3,7 +3,9 @@ package fakebroker_test
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,9 +41,36 @@ func TestCheckLeaksNamesWhatIsLeft(t *testing.T) {
 	stop := make(chan struct{})
 	go forgotten(stop)
 	leaky.end()
-	require.Contains(t, leaky.failed, "1 goroutines are left")
+	require.Contains(t, leaky.failed, "1 goroutine is left")
 	require.Contains(t, leaky.failed, "forgotten")
+	require.NotContains(t, leaky.failed, "A broker is among them")
 	close(stop)
+
+	early := &recorder{TB: t}
+	var started fakebroker.TB = &recorder{TB: t} // whose cleanups come later
+	fakebroker.CheckLeaks(early)
+	fakebroker.Start(started)
+	early.end()
+	require.Contains(t, early.failed, "call CheckLeaks before Start")
+	started.(*recorder).end()
+}
+
+// What is about to end is waited for, however long the machine takes for it: here a second goroutine is at work, and the
+// first waits for it, longer than a leak may look the same.
+func TestCheckLeaksWaitsForWhatIsAboutToEnd(t *testing.T) {
+	r := &recorder{TB: t}
+	fakebroker.CheckLeaks(r)
+	done := make(chan struct{})
+	go func() {
+		for began := time.Now(); time.Since(began) < 1200*time.Millisecond; {
+			runtime.Gosched()
+		}
+		close(done)
+	}()
+	go func() { <-done }()
+	r.end()
+	require.Empty(t, r.failed)
+	<-done
 }
 
 func forgotten(stop chan struct{}) { <-stop }

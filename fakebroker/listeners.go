@@ -135,6 +135,9 @@ func (k *Cluster) ListenerAddr(name string) string {
 // DialContext connects to an address of the cluster, as net.Dialer.DialContext would: in memory where the listener is,
 // over TCP otherwise. TLS and SASL are the caller's. A stopped cluster refuses.
 func (k *Cluster) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := begun(ctx); err != nil {
+		return nil, err
+	}
 	k.mu.Lock()
 	var memory interface {
 		Dial(context.Context) (net.Conn, error)

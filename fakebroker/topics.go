@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -19,10 +20,6 @@ func (k *Cluster) createTopics(ctx context.Context, topics []TopicSpec, mayExist
 	if len(topics) == 0 {
 		return nil
 	}
-	b, err := k.running()
-	if err != nil {
-		return err
-	}
 	req := message.NewCreateTopicsRequest()
 	for _, t := range topics {
 		ct := message.CreatableTopic{Name: t.Name, NumPartitions: int32(t.Partitions), ReplicationFactor: 1}
@@ -31,7 +28,11 @@ func (k *Cluster) createTopics(ctx context.Context, topics []TopicSpec, mayExist
 		}
 		req.Topics = append(req.Topics, ct)
 	}
-	resp, err := b.Propose(ctx, req)
+	var resp message.Response
+	err := k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		resp, err = b.Propose(ctx, req)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("create topics: %w", err)
 	}

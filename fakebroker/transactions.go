@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 )
 
@@ -61,68 +62,53 @@ func TransactionAborts(n int) TransactionCheck {
 
 // Transaction returns a transactional id. An error means that its coordinator cannot be asked: the broker is stopped, or
 // still loading it.
-func (k *Cluster) Transaction(ctx context.Context, id string) (*Transaction, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	t, err := b.Transaction(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("fakebroker: transaction %s: %w", id, err)
-	}
-	return t, nil
+func (k *Cluster) Transaction(ctx context.Context, id string) (t *Transaction, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		t, err = b.Transaction(ctx, id)
+		return about("transaction", id, err)
+	})
+	return t, err
 }
 
 // Transactions returns all transactional ids, sorted by id.
-func (k *Cluster) Transactions(ctx context.Context) ([]*Transaction, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	all, err := b.Transactions(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("fakebroker: transactions: %w", err)
-	}
-	return all, nil
+func (k *Cluster) Transactions(ctx context.Context) (all []*Transaction, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		if all, err = b.Transactions(ctx); err != nil {
+			return fmt.Errorf("fakebroker: transactions: %w", err)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // AwaitTransaction returns when all checks hold for a transactional id at the same moment, with the id as it was then, or
 // when ctx ends. Nothing is polled.
-func (k *Cluster) AwaitTransaction(ctx context.Context, id string, checks ...TransactionCheck) (*Transaction, error) {
-	b, err := k.running()
-	if err != nil {
-		return nil, err
-	}
-	return b.AwaitTransaction(ctx, id, func(t *Transaction) bool {
-		for _, check := range checks {
-			if !check(t) {
-				return false
+func (k *Cluster) AwaitTransaction(ctx context.Context, id string, checks ...TransactionCheck) (t *Transaction, err error) {
+	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
+		t, err = b.AwaitTransaction(ctx, id, func(t *Transaction) bool {
+			for _, check := range checks {
+				if !check(t) {
+					return false
+				}
 			}
-		}
-		return true
+			return true
+		})
+		return err
 	})
+	return t, err
 }
 
 // ExpireTransaction aborts the open transaction of an id now, as if it had been open for transaction.timeout.ms: its
 // producer is fenced. It returns when the abort is decided; AwaitTransaction with TransactionIs(TransactionCompleteAbort)
 // returns when the markers are written. Without an open transaction the error wraps errcode.InvalidTxnState.
 func (k *Cluster) ExpireTransaction(ctx context.Context, id string) error {
-	b, err := k.running()
-	if err != nil {
-		return err
-	}
-	if err := b.TimeOutTransaction(ctx, id); err != nil {
-		return fmt.Errorf("fakebroker: expire the transaction of %s: %w", id, err)
-	}
-	return nil
+	return k.with(ctx, func(ctx context.Context, b *server.Broker) error {
+		return about("expire the transaction of", id, b.TimeOutTransaction(ctx, id))
+	})
 }
 
 // ReloadTransactionCoordinator has the coordinator of a transactional id resign and load its state from
 // __transaction_state again: as if the leadership had moved away and back.
 func (k *Cluster) ReloadTransactionCoordinator(ctx context.Context, id string) error {
-	b, err := k.running()
-	if err != nil {
-		return err
-	}
-	return b.ReloadTransactions(ctx, id)
+	return k.with(ctx, func(ctx context.Context, b *server.Broker) error { return b.ReloadTransactions(ctx, id) })
 }

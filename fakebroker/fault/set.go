@@ -119,13 +119,13 @@ func (in *Injection) Hits() int {
 	return in.hits
 }
 
-// Await returns when the rule has struck n requests, or with ctx.
+// Await returns when the rule has struck n requests, or with the cause of ctx when that has ended.
 func (in *Injection) Await(ctx context.Context, n int) error {
 	for {
 		in.set.mu.Lock()
 		hits, changed := in.hits, in.changed
 		in.set.mu.Unlock()
-		if hits >= n {
+		if hits >= n && ctx.Err() == nil {
 			return nil
 		}
 		select {

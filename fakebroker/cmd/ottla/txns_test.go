@@ -166,7 +166,7 @@ func TestProduceInOneTransaction(t *testing.T) {
 	require.Contains(t, errs, "the transaction was aborted: nothing was written")
 	require.Empty(t, out)
 	require.Equal(t, "1\n2\n", succeeds(t, "consume", "orders", "--isolation", "read_committed", "-e"))
-	found, err := k.Transaction(t.Context(), "shop")
+	found, err := k.AwaitTransaction(t.Context(), "shop", fakebroker.TransactionIs(fakebroker.TransactionCompleteAbort)) // markers and all
 	require.NoError(t, err)
 	require.Empty(t, found.Partitions, "nothing is left open")
 
