@@ -11,10 +11,10 @@ import (
 
 var errGroupAssigns = errors.New("consumer: the group assigns the partitions of a consumer that subscribes; use Subscribe")
 
-// Add begins to read more partitions, each at its Start, or where that is unset at Config.Start. A partition that is
-// read already is left as it is. It does not block.
+// Add begins to read more partitions, each at its Start, or where that is unset at the offset that Group has committed, else
+// at Config.Start. A partition that is read already is left as it is. It does not block.
 func (c *Consumer) Add(list ...Assignment) error {
-	if c.group != nil {
+	if c.group != nil && c.group.alone == nil {
 		return errGroupAssigns
 	}
 	for _, a := range list {
@@ -22,23 +22,28 @@ func (c *Consumer) Add(list ...Assignment) error {
 			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
 		}
 	}
-	if c.driver.Closed() {
+	if c.closing.Load() {
 		return ErrClosed
 	}
-	for _, a := range list {
-		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
-	}
+	c.add(list)
 	return nil
 }
 
 // Remove stops reading partitions and forgets their positions. Records of them that were fetched and not handed out
 // are dropped; called from inside the loop, none follows. It does not block.
+//
+// With a Group (and no subscription) what is in hand may end first, for up to DrainTimeout, and enable.auto.commit commits what
+// is done; contexts of handlers that take longer end with a cause that matches ErrRevoked.
 func (c *Consumer) Remove(list ...TopicPartition) error {
-	if c.group != nil {
+	if c.group != nil && c.group.alone == nil {
 		return errGroupAssigns
 	}
-	if c.driver.Closed() {
+	if c.closing.Load() {
 		return ErrClosed
+	}
+	if c.group != nil {
+		c.group.alone.remove(list)
+		return nil
 	}
 	for _, tp := range list {
 		c.driver.Step(machine.Removed{TopicPartition: tp})
@@ -49,7 +54,7 @@ func (c *Consumer) Remove(list ...TopicPartition) error {
 // Assign makes list all that is read: what is not in it is removed, what is new in it is added, what stays goes on
 // where it is.
 func (c *Consumer) Assign(list ...Assignment) error {
-	if c.group != nil {
+	if c.group != nil && c.group.alone == nil {
 		return errGroupAssigns
 	}
 	for _, a := range list {
@@ -57,12 +62,11 @@ func (c *Consumer) Assign(list ...Assignment) error {
 			return fmt.Errorf("consumer: %w", &client.FieldError{Key: "Assigned", Value: a.String(), Reason: err.Error()})
 		}
 	}
-	for _, p := range c.driver.Partitions() {
-		if !slices.ContainsFunc(list, func(a Assignment) bool { return a.TopicPartition == p.TopicPartition }) {
-			if err := c.Remove(p.TopicPartition); err != nil {
-				return err
-			}
-		}
+	gone := slices.DeleteFunc(c.orAll(nil), func(tp TopicPartition) bool {
+		return slices.ContainsFunc(list, func(a Assignment) bool { return a.TopicPartition == tp })
+	})
+	if err := c.Remove(gone...); err != nil {
+		return err
 	}
 	return c.Add(list...)
 }

@@ -56,6 +56,9 @@ func newClaim(g *group, tp TopicPartition, held context.Context) *claim {
 // reading tells whether records of it may be handed out. g.mu is held.
 func (c *claim) reading() bool { return c.state.State() == machine.ClaimReading }
 
+// givenUp tells whether it is being given up, or has ended. g.mu is held.
+func (c *claim) givenUp() bool { return c.state.State() > machine.ClaimReading }
+
 // alive tells whether offsets of it may be committed. The member may know of a loss before the listener is told. g.mu is
 // held.
 func (c *claim) alive() bool { return c.state.State() != machine.ClaimEnded && !c.lost() }

@@ -78,7 +78,7 @@ func (c *Consumer) CommitOffsets(ctx context.Context, offsets map[TopicPartition
 	}
 	g.mu.Lock()
 	for tp, o := range offsets {
-		if err == nil && g.claims[tp] == nil {
+		if err == nil && g.claims[tp] == nil && g.alone == nil {
 			err = fmt.Errorf("consumer: committing offset %d of %s for group %q: %w", o.At, tp, g.cfg.ID, ErrNotOwned)
 		}
 	}
@@ -237,7 +237,7 @@ func (g *group) commitAsync() {
 }
 
 // send commits without waiting and notes the outcome.
-func (g *group) send(m *groupmember.Member, offsets map[TopicPartition]Offset, done func(error)) {
+func (g *group) send(m membership, offsets map[TopicPartition]Offset, done func(error)) {
 	if len(offsets) == 0 {
 		if done != nil {
 			done(nil)

@@ -74,12 +74,10 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 		Notice: c.notice,
 	})
 	c.reader = fetch.NewReader(c.driver)
-	if cfg.Group.subscribes() {
+	if cfg.Group.ID != "" {
 		c.group = newGroup(c)
 	}
-	for _, a := range cfg.Assigned {
-		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
-	}
+	c.add(cfg.Assigned)
 	return c, nil
 }
 
@@ -102,6 +100,17 @@ func (c *Config) machine(of client.Config) machine.Config {
 		m.MaxBytes = int32(min(int64(m.MaxBytes), max(limit/3, 1)))
 	}
 	return m
+}
+
+// add begins to read partitions.
+func (c *Consumer) add(list []Assignment) {
+	if c.group != nil && len(list) > 0 {
+		c.group.alone.add(list)
+		return
+	}
+	for _, a := range list {
+		c.driver.Step(machine.Added{TopicPartition: a.TopicPartition, Start: c.start(a)})
+	}
 }
 
 // start is where an assignment starts.

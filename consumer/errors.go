@@ -19,8 +19,12 @@ var (
 	// ErrNotAssigned is returned for a partition that the consumer does not read.
 	ErrNotAssigned = errors.New("the partition is not assigned to this consumer")
 
-	// ErrNoGroup is returned by what only members of a group can do, when the consumer does not subscribe.
-	ErrNoGroup = errors.New("this consumer is no member of a group: use Group and Subscribe")
+	// ErrNoGroup is returned by what needs a group (Run, Serve, Commit and its like), when the consumer has none, and by
+	// Subscribe when its partitions are assigned.
+	ErrNoGroup = errors.New("this consumer is no member of a group: use Group and Subscribe, or Group and Assign for offsets alone")
+	// ErrGroupInUse is the error of commits of a consumer that is assigned its partitions while its group has members: they
+	// commit for the group (UNKNOWN_MEMBER_ID).
+	ErrGroupInUse = errors.New("the group has members, and this consumer is none of them")
 	// ErrRevoked is the cause when a claim ended because a rebalance gave the partition to another member.
 	ErrRevoked = groupmember.ErrRevoked
 	// ErrLost is the cause when a partition was lost without having been given up, and the error of a commit for it.

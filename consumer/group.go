@@ -16,11 +16,11 @@ import (
 	"github.com/ottla-kafka/ottla/groupmember"
 )
 
-// group is what a consumer that subscribes has beside the others: its membership and its claims. It is the driver of
-// machine.Claim and machine.Work; what is fetched comes from the consumer's one reader as always.
+// group is what a consumer with a group.id has beside the others: its membership, or what stands for one, and its claims. It
+// is the driver of machine.Claim and machine.Work; what is fetched comes from the consumer's one reader as always.
 //
-// Goroutines: the member's (which calls Assigned, Revoked and Lost), one that looks after commits and stalls, and one for
-// each set of partitions that is being started or given up. All end with Close.
+// Goroutines: the member's (which calls Assigned, Revoked and Lost), one that looks after commits and stalls, one for each
+// set of partitions that is being started or given up, and without a member one for its commits. All end with Close.
 type group struct {
 	c      *Consumer
 	cfg    *GroupConfig
@@ -33,8 +33,9 @@ type group struct {
 	asked    atomic.Int64 // counts what was asked for and handed out, to see progress
 	keep     atomic.Bool  // there is an intake: what is handed out stays in hand until a transaction settles it
 
-	mu         sync.Mutex // never held across anything that waits, nor while the member is called
-	member     *groupmember.Member
+	mu         sync.Mutex  // never held across anything that waits, nor while the member is called
+	member     membership  // nil before a member has begun
+	alone      *standalone // the same, without a subscription; set once
 	claims     map[TopicPartition]*claim
 	engine     *engine       // Run or Serve, nil when none
 	intake     *Intake       // offsets are committed by transactions, nil when not
@@ -49,6 +50,11 @@ type group struct {
 func newGroup(c *Consumer) *group {
 	g := &group{c: c, cfg: &c.cfg.Group, claims: map[TopicPartition]*claim{}, changed: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	if !g.cfg.subscribes() {
+		g.alone = &standalone{g: g, next: map[TopicPartition]*claim{}}
+		g.member = g.alone
+		g.work.Go(g.lookAfter) // ends with g.ctx
+	}
 	return g
 }
 
@@ -71,8 +77,8 @@ func (g *group) join() error {
 	return nil
 }
 
-// joined is the member, which it starts if need be.
-func (c *Consumer) joined() (*group, *groupmember.Member, error) {
+// joined is the member, which it starts if need be, or what is in its place.
+func (c *Consumer) joined() (*group, membership, error) {
 	if c.group == nil {
 		return nil, nil, ErrNoGroup
 	}

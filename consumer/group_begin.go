@@ -123,14 +123,22 @@ func (g *group) first(ctx context.Context, claims []*claim) error {
 	for tp, at := range found {
 		offsets[tp] = Offset{At: at}
 	}
-	if err := g.member.Commit(ctx, offsets); err != nil {
-		return fmt.Errorf("committing the start before the first fetch: %w", err)
+	// Who commits by hand, for a group of which it is no member, may not want to write at all.
+	commits := g.alone == nil || g.cfg.AutoCommit
+	if commits {
+		if err := g.member.Commit(ctx, offsets); err != nil {
+			return fmt.Errorf("committing the start before the first fetch: %w", err)
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range claims {
 		p := Position{Offset: found[c.TopicPartition], Epoch: -1}
-		g.read(c, machine.AtPosition(p), p)
+		committed := nowhere
+		if commits {
+			committed = p
+		}
+		g.read(c, machine.AtPosition(p), committed)
 	}
 	return nil
 }

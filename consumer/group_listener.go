@@ -44,13 +44,17 @@ func (l listener) Assigned(a groupmember.Assignment) {
 	g.spawn(func() { g.begin(claims) }) // ends when they are read, lost or given up, or with g.ctx
 }
 
-// Revoked gives claims up. It returns at once, so that a loss can still be told.
+// Revoked gives claims up.
 func (l listener) Revoked(parts []TopicPartition, done func()) {
-	g := l.g
 	cause := error(ErrRevoked)
-	if g.closing() {
+	if l.g.closing() {
 		cause = ErrClosed
 	}
+	l.g.revoke(parts, cause, done)
+}
+
+// revoke gives claims up. It returns at once, so that a loss can still be told.
+func (g *group) revoke(parts []TopicPartition, cause error, done func()) {
 	var claims []*claim
 	g.mu.Lock()
 	for _, tp := range parts {
@@ -161,13 +165,20 @@ func (g *group) giveUp(claims []*claim, cause error) {
 		g.c.cl.Logger().Warn("kafka consumer: partitions are given up with records in hand, which will be processed again",
 			"group", g.cfg.ID, "partitions", late, "waited", limit)
 	}
+	if g.alone == nil {
+		g.released(parts)
+	}
+	g.last(claims, cause)
+}
+
+// released tells the application what it gives up.
+func (g *group) released(parts []TopicPartition) {
 	for _, tp := range parts {
 		g.note(EventRevoked, tp, "", nil)
 	}
 	if f := g.cfg.OnRevoked; f != nil && len(parts) > 0 {
 		f(g.ctx, parts)
 	}
-	g.last(claims, cause)
 }
 
 // closeDrain bounds how long Close waits for what is in hand, whatever its ctx says; Kafka's consumer has the same.

@@ -17,7 +17,7 @@ func (c *Config) Lint() []string {
 	if c.MaxWait == 0 {
 		out = append(out, "fetch.max.wait.ms is 0: at the end of the log brokers are asked without pause")
 	}
-	if c.Start.IsZero() && c.Reset == Latest && len(c.Assigned) > 0 {
+	if c.Start.IsZero() && c.Reset == Latest && len(c.Assigned) > 0 && c.Group.ID == "" {
 		out = append(out, "no start is given and auto.offset.reset is latest: records written before the consumer starts are not read")
 	}
 	if g := &c.Group; g.subscribes() && g.HeartbeatInterval > g.SessionTimeout/3 {

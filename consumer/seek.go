@@ -68,14 +68,25 @@ func (g *group) position(tp TopicPartition) (p Position, engaged bool) {
 	return p, false
 }
 
-// assigned lists what the group has given, by topic and partition.
+// assigned lists what the group has given, by topic and partition; without a member what was added and not removed.
 func (g *group) assigned() (list []TopicPartition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.sorted() {
-		list = append(list, c.TopicPartition)
+		if g.steered(c.TopicPartition) != nil {
+			list = append(list, c.TopicPartition)
+		}
 	}
 	return list
+}
+
+// steered is the claim that a Seek or Pause is about, nil if there is none. g.mu is held.
+func (g *group) steered(tp TopicPartition) *claim {
+	c := g.claims[tp]
+	if g.alone != nil && c != nil && c.givenUp() {
+		return g.alone.next[tp]
+	}
+	return c
 }
 
 // each is Consumer.each for members of a group. What is not read yet keeps the wish until it is.
@@ -83,12 +94,12 @@ func (g *group) each(list []TopicPartition, event func(TopicPartition) machine.E
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, tp := range list {
-		if g.claims[tp] == nil {
+		if g.steered(tp) == nil {
 			return fmt.Errorf("consumer: %s: %w", tp, ErrNotAssigned)
 		}
 	}
 	for _, tp := range list {
-		c, ev := g.claims[tp], event(tp)
+		c, ev := g.steered(tp), event(tp)
 		switch ev := ev.(type) {
 		case machine.Sought:
 			c.start = ev.To

@@ -155,6 +155,9 @@ func (w *stallWatch) tell(s Stall) {
 	case Panic:
 		panic("consumer: stalled: " + s.String() + "\n\n" + s.Stack)
 	case Leave:
+		if g.alone != nil {
+			return // nobody waits for its partitions
+		}
 		g.mu.Lock()
 		m := g.member
 		g.mu.Unlock()

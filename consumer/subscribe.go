@@ -9,17 +9,30 @@ import (
 
 // Subscribe changes what a member of a group subscribes to, by name; a rebalance follows. It does not block.
 func (c *Consumer) Subscribe(topics ...string) error {
-	_, m, err := c.joined()
+	m, err := c.subscriber()
 	if err != nil {
 		return err
 	}
 	return m.Subscribe(topics...)
 }
 
+// subscriber is the member, if there is one.
+func (c *Consumer) subscriber() (*groupmember.Member, error) {
+	_, m, err := c.joined()
+	if err != nil {
+		return nil, err
+	}
+	member, ok := m.(*groupmember.Member)
+	if !ok {
+		return nil, fmt.Errorf("%w: the partitions of this one are assigned", ErrNoGroup)
+	}
+	return member, nil
+}
+
 // SubscribePattern changes what a member subscribes to, to all topics whose whole name an RE2 expression matches. It does not
 // block.
 func (c *Consumer) SubscribePattern(re2 string) error {
-	_, m, err := c.joined()
+	m, err := c.subscriber()
 	if err != nil {
 		return err
 	}

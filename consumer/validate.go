@@ -51,9 +51,6 @@ func (g *GroupConfig) validate(v *validator) {
 		v.check(assignorNamed(name) != nil, "partition.assignment.strategy", name, "is one of range, roundrobin, sticky, cooperative-sticky")
 	}
 	if !g.subscribes() {
-		v.check(g.ID == "" || !g.AutoCommit, "enable.auto.commit", "true",
-			"has nothing to commit for group "+strconv.Quote(g.ID)+": this consumer is assigned its partitions and is no member of a group; "+
-				"use Subscribe instead of Assign, or set enable.auto.commit=false, or leave group.id out")
 		return
 	}
 	v.check(g.ID != "", "group.id", "", "is needed to subscribe: members of a group share the topics")
