@@ -102,6 +102,9 @@ func (r *Runtime) loaded(s *shard, log replayed) {
 		r.handle(s, Request{Body: body}, nobody)
 	}
 	s.told = nil
+	if r.o.Loaded != nil {
+		r.o.Loaded(s.partition)
+	}
 }
 
 // A Dropper is a Shard that keeps tickets: it is told when the shard is dropped and refuses them all with code.

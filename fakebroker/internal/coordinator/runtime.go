@@ -9,14 +9,16 @@ import (
 	"github.com/ottla-kafka/ottla/wire/logrecord"
 )
 
-// Options are what a Runtime is made of; all must be set.
+// Options are what a Runtime is made of; all but Loaded must be set.
 type Options struct {
 	Log    logrecord.Log
 	Writer Writer
 	// NewShard makes the machine of a partition, empty, for the leader epoch that it is elected in. It is called on a
 	// goroutine of the runtime.
 	NewShard func(partition, epoch int32) Shard
-	Logger   *slog.Logger
+	// Loaded is told, on the runtime's goroutine, when the shard of a partition can be asked. It must not block.
+	Loaded func(partition int32)
+	Logger *slog.Logger
 }
 
 // A Runtime runs the shards of one coordinator's topic on this broker. Methods may be called from any goroutine and never

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -14,9 +13,9 @@ func handleAddOffsetsToTxn(b *Broker, r *Request) {
 	body := transaction.AddPartitions{
 		ID:         req.TransactionalId,
 		Producer:   transaction.Producer{ID: req.ProducerId, Epoch: req.ProducerEpoch},
-		Partitions: []transaction.TopicPartition{{Topic: offsetsTopic, Partition: b.coordinators.partitionOf(req.GroupId)}},
+		Partitions: []transaction.TopicPartition{{Topic: offsetsTopic, Partition: b.groups.partitionOf(req.GroupId)}},
 	}
-	b.askTransactions(body.ID, coordinator.Request{Body: body}, func(_ any, code errcode.Code) {
+	b.askTransactions(body.ID, body, func(_ any, code errcode.Code) {
 		if r.Version < 2 {
 			code = oldFenced(code)
 		}

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 
-	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -59,7 +58,7 @@ func (b *Broker) addPartitionsToTxn(t *message.AddPartitionsToTxnTransaction, ve
 	p := transaction.Producer{ID: t.ProducerId, Epoch: t.ProducerEpoch}
 	if t.VerifyOnly {
 		body := transaction.VerifyPartitions{ID: t.TransactionalId, Producer: p, Partitions: parts}
-		b.askTransactions(body.ID, coordinator.Request{Body: body}, func(answer any, code errcode.Code) {
+		b.askTransactions(body.ID, body, func(answer any, code errcode.Code) {
 			if code != errcode.None {
 				all(code)
 				return
@@ -72,7 +71,7 @@ func (b *Broker) addPartitionsToTxn(t *message.AddPartitionsToTxnTransaction, ve
 	if version >= 4 {
 		body.Version = 2
 	}
-	b.askTransactions(body.ID, coordinator.Request{Body: body}, func(_ any, code errcode.Code) { all(code) })
+	b.askTransactions(body.ID, body, func(_ any, code errcode.Code) { all(code) })
 }
 
 // partitionsToAdd lists the partitions of a request with the codes that they get if it is not done; bad says so. Clients
@@ -110,8 +109,8 @@ func partitionResults(topics []message.AddPartitionsToTxnTopic, codes []errcode.
 }
 
 // verifyTxn asks the coordinator of a transaction whether partitions are in it, or has them added unless verifyOnly, for a
-// leader that is to append to them. done, which must not block, gets the code of each: NONE, or one that the producer is
-// to be told after the leader has put it in the terms of the producer's version. It does for one node what Apache Kafka's
+// leader that is to append to them. done, which must not block, gets the code of each: NONE, or a refusal in a leader's
+// terms, which the leader then puts in those of the producer's version. It does for one node what Apache Kafka's
 // AddPartitionsToTxnManager does between nodes.
 func (b *Broker) verifyTxn(id string, producerID int64, epoch int16, topics []message.AddPartitionsToTxnTopic, verifyOnly bool, done func(map[string]map[int32]errcode.Code)) {
 	t := &message.AddPartitionsToTxnTransaction{TransactionalId: id, ProducerId: producerID, ProducerEpoch: epoch, VerifyOnly: verifyOnly, Topics: topics}
@@ -122,6 +121,7 @@ func (b *Broker) verifyTxn(id string, producerID int64, epoch int16, topics []me
 	b.addPartitionsToTxn(t, 5, func(results []message.AddPartitionsToTxnTopicResult) { done(codesByPartition(results)) })
 }
 
+// codesByPartition takes a coordinator's answer into the hands of a leader.
 func codesByPartition(results []message.AddPartitionsToTxnTopicResult) map[string]map[int32]errcode.Code {
 	codes := make(map[string]map[int32]errcode.Code, len(results))
 	for i := range results {
@@ -131,8 +131,18 @@ func codesByPartition(results []message.AddPartitionsToTxnTopicResult) map[strin
 			codes[results[i].Name] = of
 		}
 		for _, p := range results[i].ResultsByPartition {
-			of[p.PartitionIndex] = oldFenced(errcode.Code(p.PartitionErrorCode))
+			of[p.PartitionIndex] = leadersWord(errcode.Code(p.PartitionErrorCode))
 		}
 	}
 	return codes
+}
+
+// leadersWord is what a leader says where a coordinator says code. A producer that was fenced hears PRODUCER_FENCED from
+// the coordinator alone; leaders have one word for every epoch that is too old, whether they know it from their log or
+// from the coordinator.
+func leadersWord(code errcode.Code) errcode.Code {
+	if code == errcode.ProducerFenced {
+		return errcode.InvalidProducerEpoch
+	}
+	return code
 }

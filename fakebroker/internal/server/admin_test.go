@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,25 +29,31 @@ type admin struct {
 }
 
 func startAdmin(t *testing.T, properties map[string]string) *admin {
-	layers, err := config.NewLayers(properties)
-	require.NoError(t, err)
-	l := network.NewMemoryListener("broker:9092")
-	ids := uint64(0)
-	b, err := Open(t.Context(), Options{
-		Config: layers, FS: vfs.NewMem(), Dirs: []string{"/data"}, NodeID: 1, ClusterID: "AAECAwQFBgcICQoLDA0ODw",
-		Listeners: []Listener{{Name: "PLAINTEXT", Host: "broker", Port: 9092, Listener: l}},
-		Faults:    new(fault.Set), Logger: slog.New(slog.DiscardHandler),
-		NewUUID: func() (u wire.UUID) { ids++; binary.BigEndian.PutUint64(u[8:], 0x1000+ids); return u },
-		Random:  func(int64) int64 { return 0 },
-	})
-	require.NoError(t, err)
-	conn, err := l.Dial(context.Background())
-	require.NoError(t, err)
+	b, conn := openBroker(t, vfs.NewMem(), properties)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
 		require.NoError(t, b.Close())
 	})
 	return &admin{t: t, broker: b, conn: conn}
+}
+
+// openBroker opens a broker and a connection to it. Its ids are the same in every run.
+func openBroker(t *testing.T, fs vfs.FS, properties map[string]string) (*Broker, net.Conn) {
+	layers, err := config.NewLayers(properties)
+	require.NoError(t, err)
+	l := network.NewMemoryListener("broker:9092")
+	var ids atomic.Uint64
+	b, err := Open(t.Context(), Options{
+		Config: layers, FS: fs, Dirs: []string{"/data"}, NodeID: 1, ClusterID: "AAECAwQFBgcICQoLDA0ODw",
+		Listeners: []Listener{{Name: "PLAINTEXT", Host: "broker", Port: 9092, Listener: l}},
+		Faults:    new(fault.Set), Logger: slog.New(slog.DiscardHandler),
+		NewUUID: func() (u wire.UUID) { binary.BigEndian.PutUint64(u[8:], 0x1000+ids.Add(1)); return u },
+		Random:  func(int64) int64 { return 0 },
+	})
+	require.NoError(t, err)
+	conn, err := l.Dial(context.Background())
+	require.NoError(t, err)
+	return b, conn
 }
 
 // ask sends a request in a version and returns the answer.

@@ -26,8 +26,8 @@ func (b *Broker) ApplyImage(img *image.Image, delta *image.Delta) {
 		}
 	}
 	b.transactions.markers.know(img)
-	b.coordinators.follow(img, delta, changes)
-	b.transactions.follow(img, delta, changes)
+	b.groups.follow(img, delta, changes)
+	b.transactions.follow(img, changes)
 	b.image.Store(img)
 	b.transactions.markers.follow(changes)
 	for _, c := range changes {

@@ -19,7 +19,7 @@ var ErrClosed = errors.New("broker is closed")
 
 // AwaitTopic returns when a topic exists and every partition of it has a leader.
 func (b *Broker) AwaitTopic(ctx context.Context, name string) error {
-	err := await(ctx, b.awaiting, name, func() bool {
+	err := await(ctx, b.awaiting, func() bool {
 		t := b.Image().Topic(name)
 		if t == nil {
 			return false
@@ -30,7 +30,7 @@ func (b *Broker) AwaitTopic(ctx context.Context, name string) error {
 			}
 		}
 		return true
-	})
+	}, name)
 	if err != nil {
 		return fmt.Errorf("await topic %s: %w", name, err)
 	}
@@ -46,7 +46,7 @@ func (b *Broker) AwaitOffset(ctx context.Context, topic string, index int32, off
 	if p == nil || p.log == nil {
 		return fmt.Errorf("await records: this broker has no partition %s-%d", topic, index)
 	}
-	err := await(ctx, b.waiting, p, func() bool { return p.gone.Load() || p.log.HighWatermark() >= offset })
+	err := await(ctx, b.waiting, func() bool { return p.gone.Load() || p.log.HighWatermark() >= offset }, p)
 	if err == nil && p.gone.Load() {
 		err = errors.New("the topic was deleted")
 	}
@@ -56,20 +56,36 @@ func (b *Broker) AwaitOffset(ctx context.Context, topic string, index int32, off
 	return nil
 }
 
-// await waits in a purgatory until try says so, or ctx ends.
-func await[K comparable](ctx context.Context, in *purgatory.Purgatory[K], key K, try func() bool) error {
-	ended := make(chan purgatory.Outcome, 1)
-	op := &purgatory.Operation{Try: try, Done: func(o purgatory.Outcome) { ended <- o }}
-	in.Watch(op, forever, key)
-	select {
-	case o := <-ended:
-		if o == purgatory.Closed {
-			return ErrClosed
-		}
-		return nil
-	case <-ctx.Done():
+// await waits in a purgatory until try says so, or ctx ends; a ctx that has ended already waits for nothing.
+func await[K comparable](ctx context.Context, in *purgatory.Purgatory[K], try func() bool, keys ...K) error {
+	op := &purgatory.Operation{Try: try}
+	o, err := wait(ctx, func(done func(purgatory.Outcome)) {
+		op.Done = done
+		in.Watch(op, forever, keys...)
+	})
+	switch {
+	case err != nil:
 		in.Cancel(op)
-		return context.Cause(ctx)
+		return err
+	case o == purgatory.Closed:
+		return ErrClosed
+	}
+	return nil
+}
+
+// wait asks and returns the answer, or at ctx's end its cause; what was asked for may still happen then. With a ctx that has
+// ended already nothing is asked.
+func wait[T any](ctx context.Context, ask func(done func(T))) (answer T, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return answer, err
+	}
+	answered := make(chan T, 1)
+	ask(func(a T) { answered <- a })
+	select {
+	case answer = <-answered:
+		return answer, nil
+	case <-ctx.Done():
+		return answer, context.Cause(ctx)
 	}
 }
 

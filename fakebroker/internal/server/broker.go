@@ -67,7 +67,7 @@ type Broker struct {
 	waiting      *purgatory.Purgatory[*partition] // delayed fetch, delayed produce, AwaitRecords
 	awaiting     *purgatory.Purgatory[string]     // AwaitTopic, by topic name
 	producers    producerIDs
-	coordinators *coordinators // groups; they follow the partitions of their topic
+	groups       *groups       // coordinators; they follow the partitions of their topic
 	transactions *transactions // likewise
 	upkeep       chan struct{} // one slot: look at the storage manager's deadline again
 	stop         chan struct{}

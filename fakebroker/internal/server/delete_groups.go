@@ -15,14 +15,14 @@ func handleDeleteGroups(b *Broker, r *Request) {
 	req := r.Body.(*message.DeleteGroupsRequest)
 	byPartition := make(map[int32][]string)
 	for _, id := range req.GroupsNames {
-		p := b.coordinators.partitionOf(id)
+		p := b.groups.partitionOf(id)
 		byPartition[p] = append(byPartition[p], id)
 	}
 	partitions := slices.Sorted(maps.Keys(byPartition))
 	results := make([][]message.DeletableGroupResult, len(partitions))
 	gather(len(partitions), func(i int, done func()) {
 		ids := byPartition[partitions[i]]
-		b.coordinators.groups.Submit(partitions[i], coordinator.Request{Body: group.Delete{Groups: ids}, Version: r.Version}, func(response any, code errcode.Code) {
+		b.groups.runtime.Submit(partitions[i], coordinator.Request{Body: group.Delete{Groups: ids}, Version: r.Version}, func(response any, code errcode.Code) {
 			codes, _ := response.([]errcode.Code)
 			for j, id := range ids {
 				if codes != nil {

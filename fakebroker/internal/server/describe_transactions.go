@@ -1,7 +1,6 @@
 package server
 
 import (
-	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -21,7 +20,7 @@ func handleDescribeTransactions(b *Broker, r *Request) {
 			done()
 			return
 		}
-		b.askTransactions(id, coordinator.Request{Body: transaction.Describe{ID: id}}, func(answer any, code errcode.Code) {
+		b.askTransactions(id, transaction.Describe{ID: id}, func(answer any, code errcode.Code) {
 			if d, ok := answer.(message.DescribeTransactionsResponseTransactionState); ok && code == errcode.None {
 				*out = d
 			} else {

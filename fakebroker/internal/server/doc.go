@@ -30,6 +30,8 @@
 //   - A Produce request that opens a transaction in a partition has a goroutine of its own from then on: it waits for the
 //     transaction coordinator and appends (transactional.go).
 //   - keepUp (upkeep.go) runs the storage manager's periodic work.
+//   - A request that a fault rule lets come after its connection has a goroutine of its own (late.go); so has a hook of a
+//     rule, which may stop the broker (inject.go, serve.go).
 //   - Timers of purgatory and fault rules only wake connections.
 //
 // Handlers share the partition table (a lock for looking up), partitions (immutable state behind an atomic pointer; the
@@ -39,15 +41,21 @@
 // # Map
 //
 //   - broker.go open.go apply.go upkeep.go   the Broker, its start and stop, how it follows the image
-//   - request.go serve.go session.go         a request and its connection
+//   - request.go serve.go session.go sasl.go answer.go   a request, its connection, its answer
 //   - table.go table_*.go                    which APIs there are
 //   - partition.go topic_config.go leader.go topics and partitions of this broker
 //   - produce.go, fetch.go ...               one file per API
+//   - repeated.go authorized.go              what several requests have in common: names named twice, operations
+//   - alter_resources.go                     what the broker refuses itself of a request that alters configs
 //   - fetch_session.go fetch_answer.go       KIP-227, and records that are never copied
-//   - coordinators.go groups.go              the group coordinators' log, who leads what, and what tests ask of groups
-//   - transactions.go producer_ids.go        the transaction coordinators' log, who leads what, what tests ask of them
-//   - transaction_markers.go                 from decided to complete: the end markers
+//   - coordinators.go coordinator_log.go     coordinators of either kind: who leads what, their log, waits
+//   - groups.go group_failed.go              the group coordinators, and what tests ask of them
+//   - transactions.go producer_ids.go        the transaction coordinators, likewise, and where their ids come from
+//   - transaction_markers.go mistakes.go     from decided to complete: the end markers; and how tests have it go wrong
+//   - transaction_failed.go                  answers about transactions that failed as a whole
 //   - transactional.go                       transactional batches: who is asked before they are appended
 //   - write_txn_markers.go txn_offset_commit.go   how a partition's part of a transaction ends; offsets in one
-//   - hanging.go inject.go await.go metrics.go   faults, waits and counts, for the public face
+//   - controller.go propose.go internal_topics.go   what is asked of the controller; topics that the broker needs itself
+//   - inject.go request_names.go late.go     fault rules: what strikes, by which names, and what comes after its connection
+//   - hanging.go await.go metrics.go         faults, waits and counts, for the public face
 package server

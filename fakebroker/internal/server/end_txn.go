@@ -1,7 +1,6 @@
 package server
 
 import (
-	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -16,7 +15,7 @@ func handleEndTxn(b *Broker, r *Request) {
 	if r.Version >= 5 {
 		body.Version = 2
 	}
-	b.askTransactions(body.ID, coordinator.Request{Body: body}, func(answer any, code errcode.Code) {
+	b.askTransactions(body.ID, body, func(answer any, code errcode.Code) {
 		if r.Version < 2 {
 			code = oldFenced(code)
 		}

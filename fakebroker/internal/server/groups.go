@@ -2,24 +2,93 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"sync/atomic"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/wire/errcode"
+	"github.com/ottla-kafka/ottla/wire/logrecord"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
+
+// offsetsTopic is where the group coordinators keep their state.
+const offsetsTopic = "__consumer_offsets"
+
+// groups are the group coordinators of this broker.
+type groups struct {
+	coordinators
+	environment atomic.Pointer[group.Environment] // of machines that are made from now on
+}
+
+func newGroups(b *Broker) *groups {
+	g := &groups{coordinators: coordinators{topic: offsetsTopic, partitions: "offsets.topic.num.partitions"}}
+	g.environment.Store(&group.Environment{Image: b.Image(), Config: b.Config()})
+	g.start(b, logrecord.GroupLog, "offsets.load.buffer.size", func(int32, int32) coordinator.Shard {
+		return group.New(group.Options{Environment: *g.environment.Load(), NewUUID: b.opts.NewUUID, Bugs: b.opts.Bugs, Changed: g.changed})
+	})
+	return g
+}
+
+// follow tells the coordinators what a new image brings: what they go by first, then which partitions they have.
+func (g *groups) follow(img *image.Image, delta *image.Delta, changes []image.TopicChange) {
+	configs := false
+	for _, r := range delta.Configs() {
+		configs = configs || r.Type == config.GroupResource || r.Type == config.BrokerResource
+	}
+	if len(changes) > 0 || configs {
+		e := group.Environment{Image: img, Config: g.b.Config(), Changed: changes}
+		g.environment.Store(&group.Environment{Image: img, Config: e.Config})
+		g.runtime.Tell(e)
+	}
+	g.lead(changes, func(int32) {})
+}
+
+// askGroup hands the body of a request to the coordinator of a group, and its answer to respond.
+func (b *Broker) askGroup(r *Request, id string, body any, respond func(response any, code errcode.Code)) {
+	client := ""
+	if r.ClientID != nil {
+		client = *r.ClientID
+	}
+	b.groups.runtime.Submit(b.groups.partitionOf(id), coordinator.Request{
+		Body: body, Version: r.Version, ClientID: client, ClientHost: clientHost(r.RemoteAddr),
+	}, respond)
+}
+
+// clientHost names a client's host as Java prints an address. Connections in memory are from this very host.
+func clientHost(a net.Addr) string {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return "/" + t.IP.String()
+	}
+	return "/127.0.0.1"
+}
+
+// handleByGroup passes a request about one group on as it is.
+func handleByGroup(b *Broker, r *Request, id string) {
+	b.askGroup(r, id, r.Body, func(response any, code errcode.Code) {
+		if code != errcode.None {
+			r.Respond(failedGroupResponse(r, code))
+			return
+		}
+		r.Respond(response.(message.Response))
+	})
+}
 
 // Group returns a group as it is, of state Dead when there is none. While its coordinator is loading, or not here, the
 // error is its code.
 func (b *Broker) Group(ctx context.Context, id string) (*group.View, error) {
-	if b.Image().Topic(offsetsTopic) == nil {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if !b.groups.exist() {
 		return &group.View{ID: id, State: group.Dead}, nil
 	}
-	v, err := b.command(ctx, id, group.Inspect{Group: id})
+	v, err := b.groups.command(ctx, id, group.Inspect{Group: id})
 	if err != nil {
 		return nil, err
 	}
@@ -28,21 +97,17 @@ func (b *Broker) Group(ctx context.Context, id string) (*group.View, error) {
 
 // Groups returns the ids of all groups, sorted.
 func (b *Broker) Groups(ctx context.Context) ([]string, error) {
-	answered := make(chan map[int32]coordinator.Reply, 1)
-	b.coordinators.groups.SubmitAll(coordinator.Request{Body: &message.ListGroupsRequest{}, Version: 5},
-		func(answers map[int32]coordinator.Reply) { answered <- answers })
+	answers, err := b.groups.askAll(ctx, coordinator.Request{Body: &message.ListGroupsRequest{}, Version: 5})
+	if err != nil {
+		return nil, err
+	}
 	var ids []string
-	select {
-	case answers := <-answered:
-		for _, partition := range slices.Sorted(maps.Keys(answers)) {
-			if list, ok := answers[partition].Response.(*message.ListGroupsResponse); ok {
-				for _, g := range list.Groups {
-					ids = append(ids, g.GroupId)
-				}
+	for _, partition := range slices.Sorted(maps.Keys(answers)) {
+		if list, ok := answers[partition].Response.(*message.ListGroupsResponse); ok {
+			for _, g := range list.Groups {
+				ids = append(ids, g.GroupId)
 			}
 		}
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 	slices.Sort(ids)
 	return ids, nil
@@ -50,60 +115,27 @@ func (b *Broker) Groups(ctx context.Context) ([]string, error) {
 
 // CommandGroup has the coordinator of a group do what body says: group.ForceRebalance, FenceMember or ExpireSession.
 func (b *Broker) CommandGroup(ctx context.Context, id string, body any) error {
-	answer, err := b.command(ctx, id, body)
+	answer, err := b.groups.command(ctx, id, body)
 	if err != nil {
 		return err
 	}
 	return answer.(errcode.Code).Err()
 }
 
-func (b *Broker) command(ctx context.Context, id string, body any) (any, error) {
-	type answer struct {
-		response any
-		code     errcode.Code
-	}
-	answered := make(chan answer, 1)
-	b.coordinators.groups.Submit(b.coordinators.partitionOf(id), coordinator.Request{Body: body},
-		func(response any, code errcode.Code) { answered <- answer{response, code} })
-	select {
-	case a := <-answered:
-		return a.response, a.code.Err()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // AwaitGroup returns when check says so of a group, with what it was then.
 func (b *Broker) AwaitGroup(ctx context.Context, id string, check func(*group.View) bool) (*group.View, error) {
-	c := b.coordinators
-	for {
-		seen := c.changes.Load()
-		v, err := b.Group(ctx, id)
-		if err == nil && check(v) {
-			return v, nil
+	v, err := awaitKey(ctx, &b.groups.coordinators, id, func() (*group.View, error) { return b.Group(ctx, id) }, check)
+	if err != nil {
+		state := group.Dead
+		if v != nil {
+			state = v.State
 		}
-		var code errcode.Code
-		if err != nil && (!errors.As(err, &code) || !code.Retriable()) {
-			return v, fmt.Errorf("await group %s: %w", id, err)
-		}
-		if err := await(ctx, c.awaiting, id, func() bool { return c.changes.Load() != seen }); err != nil {
-			state := group.Dead
-			if v != nil {
-				state = v.State
-			}
-			return v, fmt.Errorf("await group %s, which is %s: %w", id, state, err)
-		}
+		return v, fmt.Errorf("await group %s, which is %s: %w", id, state, err)
 	}
+	return v, nil
 }
 
 // ReloadCoordinator has the coordinator of a group resign and load its log again.
 func (b *Broker) ReloadCoordinator(ctx context.Context, id string) error {
-	done := make(chan struct{})
-	b.coordinators.groups.Reload(b.coordinators.partitionOf(id), func() { close(done) })
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return b.groups.reload(ctx, id)
 }

@@ -53,12 +53,11 @@ func (b *Broker) newProducerID(ctx context.Context) (int64, error) {
 		id   int64
 		code errcode.Code
 	}
-	answered := make(chan answer, 1)
-	b.producers.next(b, func(id int64, code errcode.Code) { answered <- answer{id, code} })
-	select {
-	case a := <-answered:
-		return a.id, a.code.Err()
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	a, err := wait(ctx, func(done func(answer)) {
+		b.producers.next(b, func(id int64, code errcode.Code) { done(answer{id, code}) })
+	})
+	if err != nil {
+		return 0, err
 	}
+	return a.id, a.code.Err()
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
@@ -40,7 +39,7 @@ func handleInitProducerId(b *Broker, r *Request) {
 		respond(transaction.NoProducer, code)
 		return
 	}
-	b.askTransactions(body.ID, coordinator.Request{Body: body}, func(answer any, code errcode.Code) {
+	b.askTransactions(body.ID, body, func(answer any, code errcode.Code) {
 		p, ok := answer.(transaction.Producer)
 		if !ok {
 			p = transaction.NoProducer

@@ -13,7 +13,7 @@ import (
 // not be whole, and the client has to come back.
 func handleListGroups(b *Broker, r *Request) {
 	req := r.Body.(*message.ListGroupsRequest)
-	b.coordinators.groups.SubmitAll(coordinator.Request{Body: req, Version: r.Version}, func(answers map[int32]coordinator.Reply) {
+	b.groups.runtime.SubmitAll(coordinator.Request{Body: req, Version: r.Version}, func(answers map[int32]coordinator.Reply) {
 		resp := message.NewListGroupsResponse()
 		for _, partition := range slices.Sorted(maps.Keys(answers)) {
 			a := answers[partition]

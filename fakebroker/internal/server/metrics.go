@@ -73,6 +73,9 @@ func (m *Metrics) record(k wire.Key, t *network.Timing) {
 
 // Await returns when n requests of an API have been answered.
 func (m *Metrics) Await(ctx context.Context, k wire.Key, n int64) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	m.waiters.Add(1)
 	defer m.waiters.Add(-1)
 	for {

@@ -111,7 +111,7 @@ func (b *Broker) open(ctx context.Context) error {
 	b.sessions = newFetchSessions(int(b.Config().Int("max.incremental.fetch.session.cache.slots")), b.opts.Random)
 	b.background.Add(1)
 	go b.keepUp()
-	b.coordinators = newCoordinators(b)
+	b.groups = newGroups(b)
 	b.transactions = newTransactions(b)
 	d.Start(b.ApplyImage)
 	if b.epoch, err = d.Register(ctx, b.registration(dirs)); err != nil {
@@ -230,8 +230,8 @@ func (b *Broker) shut(now time.Time) error {
 	if b.front != nil {
 		b.front.Close()
 	}
-	if b.coordinators != nil {
-		b.coordinators.close()
+	if b.groups != nil {
+		b.groups.close()
 	}
 	if b.transactions != nil {
 		b.transactions.close()

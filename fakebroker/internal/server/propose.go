@@ -13,12 +13,11 @@ func (b *Broker) Propose(ctx context.Context, req message.Request) (message.Resp
 		resp message.Response
 		err  error
 	}
-	answered := make(chan answer, 1)
-	b.controller.Submit(req, func(resp message.Response, err error) { answered <- answer{resp, err} })
-	select {
-	case a := <-answered:
-		return a.resp, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	a, err := wait(ctx, func(done func(answer)) {
+		b.controller.Submit(req, func(resp message.Response, err error) { done(answer{resp, err}) })
+	})
+	if err != nil {
+		return nil, err
 	}
+	return a.resp, a.err
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -25,9 +26,9 @@ func (b *Broker) namesOf(req message.Request) requestNames {
 			keys = append(keys[:len(keys):len(keys)], req.CoordinatorKey)
 		}
 		switch req.KeyType {
-		case 0:
+		case groupKey:
 			n.groups = keys
-		case 1:
+		case transactionKey:
 			n.transactionalIDs = keys
 		}
 	case *message.DescribeConfigsRequest:
@@ -48,12 +49,12 @@ func (b *Broker) namesOf(req message.Request) requestNames {
 	return n
 }
 
-// resource takes the name of a config resource; topics are of type 2, groups of type 32.
+// resource takes the name of a config resource.
 func (n *requestNames) resource(kind int8, name string) {
-	switch kind {
-	case 2:
+	switch config.ResourceType(kind) {
+	case config.TopicResource:
 		n.topics = append(n.topics, name)
-	case 32:
+	case config.GroupResource:
 		n.groups = append(n.groups, name)
 	}
 }

@@ -67,9 +67,9 @@ func newMarkerSender(b *Broker, t *transactions) *markerSender {
 	return s
 }
 
-// send takes an order and returns at once. Its goroutine ends with the order, or with drop or close.
-func (s *markerSender) send(m transaction.Markers) {
-	o := &markerOrder{Markers: m, partition: s.t.partitionOf(m.ID), cancel: make(chan struct{}), ended: make(chan struct{})}
+// send takes an order of the coordinator of a partition and returns at once. Its goroutine ends with the order, or with drop or close.
+func (s *markerSender) send(partition int32, m transaction.Markers) {
+	o := &markerOrder{Markers: m, partition: partition, cancel: make(chan struct{}), ended: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

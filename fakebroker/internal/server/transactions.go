@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/coordinator"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
-	"github.com/ottla-kafka/ottla/fakebroker/internal/purgatory"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/wire/errcode"
-	"github.com/ottla-kafka/ottla/wire/hash"
 	"github.com/ottla-kafka/ottla/wire/logrecord"
 )
 
@@ -28,8 +25,7 @@ const (
 	endPatience = 20 * time.Millisecond
 )
 
-// transactions are the transaction coordinators of this broker: it coordinates the transactional ids of those partitions
-// of __transaction_state that it leads.
+// transactions are the transaction coordinators of this broker.
 //
 //	handler ──askTransactions──► Runtime ──► transaction.Machine
 //	   ▲                            ▲  │            │ SendMarkers (decided, committed)
@@ -37,75 +33,40 @@ const (
 //	   └── new id of the block ──── │ the log    markerSender ──► partitions' leaders, until all have them
 //	                                └──────────────── MarkersWritten ──┘
 type transactions struct {
-	b            *Broker
-	runtime      *coordinator.Runtime
+	coordinators
 	markers      *markerSender
-	environment  atomic.Pointer[transaction.Environment]
-	awaiting     *purgatory.Purgatory[string] // AwaitTransaction, by transactional id
-	changes      atomic.Int64                 // counts changes of transactions
-	incarnations atomic.Int64                 // counts machines
+	environment  atomic.Pointer[transaction.Environment] // of machines that are made from now on
+	incarnations atomic.Int64                            // counts machines
 }
 
 func newTransactions(b *Broker) *transactions {
-	t := &transactions{b: b, awaiting: purgatory.New[string]()}
+	t := &transactions{coordinators: coordinators{topic: transactionsTopic, partitions: "transaction.state.log.num.partitions"}}
 	t.markers = newMarkerSender(b, t)
 	t.environment.Store(&transaction.Environment{Level: b.Image().Feature(transactionFeature), Config: b.Config()})
-	t.runtime = coordinator.New(coordinator.Options{
-		Log:    logrecord.TransactionLog,
-		Writer: &coordinatorLog{b: b, topic: transactionsTopic},
-		Logger: b.log,
-		NewShard: func(_, epoch int32) coordinator.Shard {
-			return transaction.New(transaction.Options{
-				Environment:      *t.environment.Load(),
-				CoordinatorEpoch: epoch,
-				Incarnation:      t.incarnations.Add(1),
-				Patience:         endPatience,
-				SendMarkers:      t.markers.send,
-				AskProducerID:    t.askProducerID,
-				Changed:          t.changed,
-				Bugs:             b.opts.Bugs,
-			})
-		},
+	t.start(b, logrecord.TransactionLog, "transaction.state.log.load.buffer.size", func(partition, epoch int32) coordinator.Shard {
+		return transaction.New(transaction.Options{
+			Environment:      *t.environment.Load(),
+			CoordinatorEpoch: epoch,
+			Incarnation:      t.incarnations.Add(1),
+			Patience:         endPatience,
+			SendMarkers:      func(m transaction.Markers) { t.markers.send(partition, m) },
+			AskProducerID:    func(_ string, need transaction.NeedsProducerID) { t.giveProducerID(partition, need) },
+			Changed:          t.changed,
+			Bugs:             b.opts.Bugs,
+		})
 	})
 	return t
 }
 
-func (t *transactions) changed(id string) {
-	t.changes.Add(1)
-	t.awaiting.Check(id)
-}
-
 // follow tells the coordinators what a new image brings: configs and the feature level first, then which partitions they
-// have. It is called like coordinators.follow.
-func (t *transactions) follow(img *image.Image, delta *image.Delta, changes []image.TopicChange) {
+// have.
+func (t *transactions) follow(img *image.Image, changes []image.TopicChange) {
 	e := transaction.Environment{Level: img.Feature(transactionFeature), Config: t.b.Config()}
 	if old := t.environment.Load(); e != *old {
 		t.environment.Store(&e)
-		t.runtime.SubmitAll(coordinator.Request{Body: e}, func(map[int32]coordinator.Reply) {})
+		t.runtime.Tell(e)
 	}
-	for _, c := range changes {
-		if c.Name() != transactionsTopic {
-			continue
-		}
-		if c.New == nil {
-			for i := range c.Old.Partitions {
-				t.resign(int32(i))
-			}
-			continue
-		}
-		for _, i := range c.Partitions() {
-			if p := c.New.Partition(i); p != nil && p.Leader == t.b.opts.NodeID {
-				t.runtime.Elect(i, p.LeaderEpoch)
-			} else {
-				t.resign(i)
-			}
-		}
-	}
-}
-
-func (t *transactions) resign(partition int32) {
-	t.runtime.Resign(partition)
-	t.markers.drop(partition)
+	t.lead(changes, t.markers.drop)
 }
 
 func (t *transactions) close() {
@@ -114,41 +75,34 @@ func (t *transactions) close() {
 	t.awaiting.Close()
 }
 
-// partitionOf is the partition whose leader coordinates a transactional id.
-func (t *transactions) partitionOf(id string) int32 {
-	n := int32(t.b.Config().Int("transaction.state.log.num.partitions"))
-	if topic := t.b.Image().Topic(transactionsTopic); topic != nil {
-		n = int32(len(topic.Partitions))
-	}
-	return hash.CoordinatorPartition(id, n)
+// askTransactions hands a request to the coordinator of a transactional id and its answer to done, which must not block.
+func (b *Broker) askTransactions(id string, body any, done func(answer any, code errcode.Code)) {
+	b.transactions.ask(b.transactions.partitionOf(id), body, done)
 }
 
-// askTransactions hands a request to the coordinator of a transactional id and its answer to done, which must not block.
-// When the coordinator needs a new producer id it gets one, and the request comes again.
-func (b *Broker) askTransactions(id string, req coordinator.Request, done func(answer any, code errcode.Code)) {
-	t := b.transactions
-	t.runtime.Submit(t.partitionOf(id), req, func(answer any, code errcode.Code) {
+// ask asks the coordinator of a partition. When it needs a new producer id it gets one, and the request comes again.
+func (t *transactions) ask(partition int32, body any, done func(answer any, code errcode.Code)) {
+	t.runtime.Submit(partition, coordinator.Request{Body: body}, func(answer any, code errcode.Code) {
 		need, ok := answer.(transaction.NeedsProducerID)
 		if !ok {
 			done(answer, code)
 			return
 		}
-		b.producers.next(b, func(producerID int64, code errcode.Code) {
+		t.b.producers.next(t.b, func(producerID int64, code errcode.Code) {
 			if code != errcode.None {
 				done(nil, code)
 				return
 			}
-			req.Body = need.With(producerID)
-			b.askTransactions(id, req, done)
+			t.ask(partition, need.With(producerID), done)
 		})
 	})
 }
 
-// askProducerID carries on what a machine does of its own accord. If it fails, the machine's next check repeats it.
-func (t *transactions) askProducerID(id string, need transaction.NeedsProducerID) {
+// giveProducerID carries on what a machine does of its own accord. If it fails, the machine's next check repeats it.
+func (t *transactions) giveProducerID(partition int32, need transaction.NeedsProducerID) {
 	t.b.producers.next(t.b, func(producerID int64, code errcode.Code) {
 		if code == errcode.None {
-			t.b.askTransactions(id, coordinator.Request{Body: need.With(producerID)}, func(any, errcode.Code) {})
+			t.ask(partition, need.With(producerID), func(any, errcode.Code) {})
 		}
 	})
 }
@@ -156,7 +110,10 @@ func (t *transactions) askProducerID(id string, need transaction.NeedsProducerID
 // Transaction returns a transactional id as its coordinator sees it, of state Dead when there is none. While the
 // coordinator is loading, or not here, the error is its code.
 func (b *Broker) Transaction(ctx context.Context, id string) (*transaction.View, error) {
-	if b.Image().Topic(transactionsTopic) == nil {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if !b.transactions.exist() {
 		return &transaction.View{ID: id, State: transaction.Dead, ProducerID: -1, ProducerEpoch: -1}, nil
 	}
 	v, err := b.commandTransaction(ctx, id, transaction.Inspect{ID: id})
@@ -169,23 +126,19 @@ func (b *Broker) Transaction(ctx context.Context, id string) (*transaction.View,
 // Transactions returns all transactional ids that this broker coordinates, by id. While a partition is loading its ids
 // would be missing, and the error is COORDINATOR_LOAD_IN_PROGRESS.
 func (b *Broker) Transactions(ctx context.Context) ([]*transaction.View, error) {
-	answered := make(chan map[int32]coordinator.Reply, 1)
-	b.transactions.runtime.SubmitAll(coordinator.Request{Body: transaction.InspectAll{}},
-		func(answers map[int32]coordinator.Reply) { answered <- answers })
-	select {
-	case answers := <-answered:
-		var all []*transaction.View
-		for _, a := range answers {
-			if a.Code != errcode.None {
-				return nil, a.Code
-			}
-			all = append(all, a.Response.([]*transaction.View)...)
-		}
-		slices.SortFunc(all, func(a, b *transaction.View) int { return strings.Compare(a.ID, b.ID) })
-		return all, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	answers, err := b.transactions.askAll(ctx, coordinator.Request{Body: transaction.InspectAll{}})
+	if err != nil {
+		return nil, err
 	}
+	var all []*transaction.View
+	for _, a := range answers {
+		if a.Code != errcode.None {
+			return nil, a.Code
+		}
+		all = append(all, a.Response.([]*transaction.View)...)
+	}
+	slices.SortFunc(all, func(a, b *transaction.View) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
 }
 
 // TimeOutTransaction aborts the open transaction of an id as if its timeout had passed.
@@ -195,51 +148,23 @@ func (b *Broker) TimeOutTransaction(ctx context.Context, id string) error {
 }
 
 func (b *Broker) commandTransaction(ctx context.Context, id string, body any) (any, error) {
-	type answer struct {
-		response any
-		code     errcode.Code
-	}
-	answered := make(chan answer, 1)
-	b.askTransactions(id, coordinator.Request{Body: body}, func(response any, code errcode.Code) { answered <- answer{response, code} })
-	select {
-	case a := <-answered:
-		return a.response, a.code.Err()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return waitForCoordinator(ctx, func(done func(any, errcode.Code)) { b.askTransactions(id, body, done) })
 }
 
 // AwaitTransaction returns when check says so of a transactional id, with what it was then.
 func (b *Broker) AwaitTransaction(ctx context.Context, id string, check func(*transaction.View) bool) (*transaction.View, error) {
-	t := b.transactions
-	for {
-		seen := t.changes.Load()
-		v, err := b.Transaction(ctx, id)
-		if err == nil && check(v) {
-			return v, nil
+	v, err := awaitKey(ctx, &b.transactions.coordinators, id, func() (*transaction.View, error) { return b.Transaction(ctx, id) }, check)
+	if err != nil {
+		state := transaction.Dead
+		if v != nil {
+			state = v.State
 		}
-		var code errcode.Code
-		if err != nil && (!errors.As(err, &code) || !code.Retriable()) {
-			return v, fmt.Errorf("await transaction %s: %w", id, err)
-		}
-		if err := await(ctx, t.awaiting, id, func() bool { return t.changes.Load() != seen }); err != nil {
-			state := transaction.Dead
-			if v != nil {
-				state = v.State
-			}
-			return v, fmt.Errorf("await transaction %s, which is %s: %w", id, state, err)
-		}
+		return v, fmt.Errorf("await transaction %s, which is %s: %w", id, state, err)
 	}
+	return v, nil
 }
 
 // ReloadTransactions has the coordinator of a transactional id resign and load its log again.
 func (b *Broker) ReloadTransactions(ctx context.Context, id string) error {
-	done := make(chan struct{})
-	b.transactions.runtime.Reload(b.transactions.partitionOf(id), func() { close(done) })
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return b.transactions.reload(ctx, id)
 }

@@ -71,7 +71,7 @@ func (b *Broker) verifyOffsets(r *Request, req *message.TxnOffsetCommitRequest, 
 		done(0, errcode.None)
 		return
 	}
-	index := b.coordinators.partitionOf(req.GroupId)
+	index := b.groups.partitionOf(req.GroupId)
 	p, code := b.leads(b.table.named(offsetsTopic), index)
 	if code != errcode.None {
 		done(0, errcode.NotLeaderOrFollower)

@@ -81,7 +81,7 @@ func (b *Broker) writeMarker(topic string, index int32, m *message.WritableTxnMa
 // endGroupTransaction has the group coordinator of a partition write a marker. A coordinator that is not ready is to the
 // sender of the marker like a leader that is not.
 func (b *Broker) endGroupTransaction(index int32, m *message.WritableTxnMarker, result *int16, done func()) {
-	b.coordinators.groups.WriteMarker(index, coordinator.Marker{ProducerID: m.ProducerId, ProducerEpoch: m.ProducerEpoch,
+	b.groups.runtime.WriteMarker(index, coordinator.Marker{ProducerID: m.ProducerId, ProducerEpoch: m.ProducerEpoch,
 		Commit: m.TransactionResult, CoordinatorEpoch: m.CoordinatorEpoch, TransactionVersion: m.TransactionVersion},
 		func(code errcode.Code) {
 			switch code {

@@ -22,16 +22,15 @@ type Markers struct {
 // MarkersWritten reports that an order is carried out. The answer is nil; a code that can pass means that the report has
 // to come again.
 type MarkersWritten struct {
-	ID               string
-	Producer         Producer
-	CoordinatorEpoch int32
-	Incarnation      int64
-	Commit           bool
+	ID          string
+	Producer    Producer
+	Incarnation int64 // of the machine that gave the order
+	Commit      bool
 }
 
 // Written is the report that an order is carried out.
 func (m Markers) Written() MarkersWritten {
-	return MarkersWritten{ID: m.ID, Producer: m.Producer, CoordinatorEpoch: m.CoordinatorEpoch, Incarnation: m.Incarnation, Commit: m.Commit}
+	return MarkersWritten{ID: m.ID, Producer: m.Producer, Incarnation: m.Incarnation, Commit: m.Commit}
 }
 
 // sendMarkers orders the markers of a decided transaction, once the decision is safe.
@@ -41,11 +40,11 @@ func (m *Machine) sendMarkers(t txn, out *coordinator.Result) {
 	out.Committed = append(out.Committed, func() { m.o.SendMarkers(order) })
 }
 
-// markersWritten completes a transaction. A report about another transaction than the one that is being ended, or of an
-// election before this one, is late and means nothing.
+// markersWritten completes a transaction. A report about another transaction than the one that is being ended, or to the
+// machine before this one, is late and means nothing.
 func (m *Machine) markersWritten(now time.Time, ticket coordinator.Ticket, r MarkersWritten, out *coordinator.Result) {
 	t := m.txns[r.ID]
-	if t == nil || !t.state.preparing() || r.CoordinatorEpoch != m.o.CoordinatorEpoch || r.Incarnation != m.o.Incarnation ||
+	if t == nil || !t.state.preparing() || r.Incarnation != m.o.Incarnation ||
 		(Producer{t.producerID, t.epoch}) != r.Producer || (t.state == PrepareCommit) != r.Commit {
 		out.Refuse(ticket, errcode.NotCoordinator)
 		return

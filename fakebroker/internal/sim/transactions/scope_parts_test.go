@@ -78,7 +78,7 @@ func (c *coord) do(op coordOp) (got coordOutcome) {
 	switch body := op.body.(type) {
 	case nil:
 		c.epoch++
-		c.m = transaction.New(transaction.Options{Environment: transaction.Environment{Level: c.level, Config: scopeConfig}, CoordinatorEpoch: c.epoch, Bugs: c.bugs,
+		c.m = transaction.New(transaction.Options{Environment: transaction.Environment{Level: c.level, Config: scopeConfig}, CoordinatorEpoch: c.epoch, Incarnation: int64(c.epoch), Bugs: c.bugs,
 			SendMarkers: func(m transaction.Markers) { c.got.markers = append(c.got.markers, m) },
 			AskProducerID: func(_ string, n transaction.NeedsProducerID) {
 				c.nPID++
