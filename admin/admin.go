@@ -45,6 +45,10 @@ func (a *Admin) Close(ctx context.Context) error {
 // request sends a request, with the client's retries, and gives its answer in its own type. The answer of a broker that
 // refused comes beside the error.
 func request[R message.Response](ctx context.Context, a *Admin, to client.Target, req message.Request) (R, error) {
+	if ctx.Err() != nil {
+		var none R
+		return none, &client.OpError{Op: req.Key().String(), Partition: -1, Err: fmt.Errorf("nothing was sent: %w", context.Cause(ctx))}
+	}
 	resp, err := a.cl.Request(ctx, to, req)
 	r, ok := resp.(R)
 	if err == nil && !ok {

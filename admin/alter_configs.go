@@ -70,7 +70,7 @@ func (a *Admin) alterConfigs(ctx context.Context, changes []ConfigChange, valida
 	for i, err := range errs {
 		rows[i] = AlteredConfigs{resources[i], err}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // alterable is the wire form; the value of a deletion is null.

@@ -54,7 +54,7 @@ func (a *Admin) DescribeCluster(ctx context.Context) (Cluster, error) {
 }
 
 func (a *Admin) clusterFromMetadata(ctx context.Context) (Cluster, error) {
-	resp, err := a.metadataResponse(ctx, []message.MetadataRequestTopic{})
+	resp, err := a.metadataResponse(ctx, onlyBrokers)
 	if err != nil {
 		return Cluster{}, err
 	}

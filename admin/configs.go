@@ -141,7 +141,7 @@ func (a *Admin) DescribeConfigs(ctx context.Context, resources ...Resource) ([]R
 	for i, err := range errs {
 		rows[i].Err = err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 func configEntries(configs []message.DescribeConfigsResourceResult) []ConfigEntry {

@@ -66,7 +66,7 @@ func (a *Admin) DescribeGroups(ctx context.Context, ids ...string) ([]Group, err
 	for i, err := range errs {
 		rows[i].ID, rows[i].Err = ids[i], err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // describeConsumerGroups describes those of some that are consumer groups and returns the others.

@@ -68,7 +68,7 @@ func (a *Admin) ListTopics(ctx context.Context) ([]Topic, error) {
 // are no error.
 func (a *Admin) DescribeTopics(ctx context.Context, names ...string) ([]Topic, error) {
 	if len(names) == 0 {
-		return nil, nil // an empty list would mean all topics
+		return nil, outcome(ctx, nil) // an empty list would mean all topics
 	}
 	names = unique(names)
 	found, err := a.topicPartitions(ctx, names)
@@ -86,7 +86,7 @@ func (a *Admin) DescribeTopics(ctx context.Context, names ...string) ([]Topic, e
 		}
 		rows, errs = append(rows, t), append(errs, t.Err)
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // topicPartitions describes topics page by page (KIP-966).
@@ -142,7 +142,10 @@ func (a *Admin) metadata(ctx context.Context, names []string) (map[string]Topic,
 	return found, nil
 }
 
-// metadataResponse asks for metadata; nil means all topics, none means only brokers.
+// onlyBrokers asks for metadata of no topic.
+var onlyBrokers = []message.MetadataRequestTopic{}
+
+// metadataResponse asks for metadata; nil means all topics.
 func (a *Admin) metadataResponse(ctx context.Context, topics []message.MetadataRequestTopic) (*message.MetadataResponse, error) {
 	req := message.NewMetadataRequest()
 	req.Topics, req.AllowAutoTopicCreation = topics, false

@@ -49,7 +49,8 @@
 // # For a newcomer
 //
 //	admin.go errors.go          Admin, one request, errors of rows
-//	rounds.go leaders.go        asking again for what is left; asking each partition's leader
+//	rounds.go leaders.go brokers.go
+//	                            asking again for what is left; asking each partition's leader; asking all brokers
 //	topics.go describe_topics.go partitions.go records.go offsets.go configs.go alter_configs.go cluster.go api_versions.go
 //	                            a noun each
 //	groups.go describe_groups.go remove_members.go group_offsets.go

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -61,4 +62,12 @@ func joinErrors(errs []error) error {
 		return all[0]
 	}
 	return errors.Join(all...)
+}
+
+// outcome is the error of a call whose rows have these. A call about nothing fails only when ctx has ended.
+func outcome(ctx context.Context, errs []error) error {
+	if len(errs) == 0 {
+		return context.Cause(ctx)
+	}
+	return joinErrors(errs)
 }

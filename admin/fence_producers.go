@@ -33,7 +33,7 @@ func (a *Admin) FenceProducers(ctx context.Context, ids ...string) ([]FencedProd
 	for i, err := range errs {
 		rows[i].ID, rows[i].Err = ids[i], err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // fence starts a producer under the id, which never writes. While the transaction that it finds is being aborted the

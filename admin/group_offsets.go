@@ -138,7 +138,7 @@ func (a *Admin) AlterGroupOffsets(ctx context.Context, group string, offsets map
 		}
 		setCodes("alter offset of group "+group+" for", partitions, left, codes, errs)
 	})
-	return alteredOffsets(partitions, errs)
+	return alteredOffsets(ctx, partitions, errs)
 }
 
 // commitPasses tells that a commit may succeed later: as with Kafka's Admin, that includes the end of a rebalance.
@@ -185,7 +185,7 @@ func (a *Admin) DeleteGroupOffsets(ctx context.Context, group string, partitions
 		}
 		setCodes("delete offset of group "+group+" for", partitions, left, codes, errs)
 	})
-	return alteredOffsets(partitions, errs)
+	return alteredOffsets(ctx, partitions, errs)
 }
 
 // setCodes writes what an answer says of each partition.
@@ -207,12 +207,12 @@ func setCodes(op string, partitions []TopicPartition, left []int, codes map[Topi
 	}
 }
 
-func alteredOffsets(partitions []TopicPartition, errs []error) ([]AlteredOffset, error) {
+func alteredOffsets(ctx context.Context, partitions []TopicPartition, errs []error) ([]AlteredOffset, error) {
 	rows := make([]AlteredOffset, len(partitions))
 	for i, err := range errs {
 		rows[i] = AlteredOffset{partitions[i], err}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // at are the elements of these indexes.

@@ -72,28 +72,11 @@ type ListedGroup struct {
 }
 
 // ListGroups gives the groups of all brokers, by id. When a broker does not answer, the groups of the others come beside the
-// error.
+// error; one that leaves the cluster meanwhile is not waited for.
 func (a *Admin) ListGroups(ctx context.Context, filter GroupFilter) ([]ListedGroup, error) {
-	meta, err := a.metadataResponse(ctx, []message.MetadataRequestTopic{})
-	if err != nil {
-		return nil, err
-	}
-	found := make([][]ListedGroup, len(meta.Brokers))
-	errs := a.rounds(ctx, len(meta.Brokers), passing, func(ctx context.Context, left []int, errs []error) {
-		var wg sync.WaitGroup
-		for _, i := range left {
-			wg.Go(func() { found[i], errs[i] = a.groupsOf(ctx, meta.Brokers[i].NodeId, filter) }) // ends with its request
-		}
-		wg.Wait()
+	return atBrokers(ctx, a, func(g ListedGroup) string { return g.ID }, func(ctx context.Context, broker int32) ([]ListedGroup, error) {
+		return a.groupsOf(ctx, broker, filter)
 	})
-	var rows []ListedGroup
-	for _, some := range found {
-		rows = append(rows, some...)
-	}
-	slices.SortStableFunc(rows, func(x, y ListedGroup) int { return strings.Compare(x.ID, y.ID) })
-	// A group whose coordinator moves while the brokers are asked may be told by two.
-	rows = slices.CompactFunc(rows, func(x, y ListedGroup) bool { return x.ID == y.ID })
-	return rows, joinErrors(errs)
 }
 
 // groupsOf asks one broker for the groups that it coordinates.
@@ -153,7 +136,7 @@ func (a *Admin) DeleteGroups(ctx context.Context, ids ...string) ([]DeletedGroup
 	for i, err := range errs {
 		rows[i] = DeletedGroup{ids[i], err}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // atCoordinators asks the coordinators of groups or transactional ids, each broker once a round and all side by side. Those

@@ -57,14 +57,14 @@ func (a *Admin) Lag(ctx context.Context, groups ...string) ([]GroupLag, error) {
 	}
 	wg.Wait()
 	a.ends(ctx, rows)
-	var errs []error
+	errs := make([]error, 0, len(rows))
 	for _, row := range rows {
 		errs = append(errs, row.Err)
 		for _, p := range row.Partitions {
 			errs = append(errs, p.Err)
 		}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // committed fills a row with what is committed and what is assigned.

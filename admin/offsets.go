@@ -98,7 +98,7 @@ func (a *Admin) ListOffsets(ctx context.Context, spec OffsetSpec, partitions ...
 	for i, err := range errs {
 		rows[i].Err = err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 func listedOffset(tp TopicPartition, p message.ListOffsetsPartitionResponse) Offset {

@@ -56,7 +56,7 @@ func (a *Admin) createPartitions(ctx context.Context, topics []MorePartitions, v
 	for i, err := range errs {
 		rows[i] = GrownTopic{topics[i].Topic, err}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // growable is the wire form.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
@@ -53,25 +52,29 @@ func (a *Admin) DescribeProducers(ctx context.Context, partitions ...TopicPartit
 	errs := a.atLeaders(ctx, "describe producers of", partitions, func(ctx context.Context, broker int32, some []int, errs []error) {
 		a.producersOf(ctx, broker, partitions, some, rows, errs)
 	})
-	return described(partitions, rows, errs)
+	return described(ctx, partitions, rows, errs)
 }
 
-// DescribeProducersOn is DescribeProducers as one replica knows them, which may be a follower.
+// DescribeProducersOn is DescribeProducers as one replica knows them, which may be a follower. The error of a broker that the
+// cluster does not have matches client.ErrUnknownBroker.
 func (a *Admin) DescribeProducersOn(ctx context.Context, broker int32, partitions ...TopicPartition) ([]PartitionProducers, error) {
 	partitions = unique(partitions)
 	rows := make([]PartitionProducers, len(partitions))
-	errs := a.rounds(ctx, len(partitions), mayChange,
-		func(ctx context.Context, left []int, errs []error) {
-			a.producersOf(ctx, broker, partitions, left, rows, errs)
-		})
-	return described(partitions, rows, errs)
+	errs := a.rounds(ctx, len(partitions), mayChange, func(ctx context.Context, left []int, errs []error) {
+		if err := a.isThere(ctx, broker); err != nil { // the client's own picture may be that of its first moment
+			setAll(errs, left, err)
+			return
+		}
+		a.producersOf(ctx, broker, partitions, left, rows, errs)
+	})
+	return described(ctx, partitions, rows, errs)
 }
 
 // mayChange tells that one broker may say something else later. That it has no replica of the partition is final; that there
 // is no such broker is believed after a while.
 func mayChange(err error, round int) bool {
-	if errors.Is(err, client.ErrUnknownBroker) && round >= unknownRounds {
-		return false
+	if absent := (*absentError)(nil); errors.As(err, &absent) {
+		return round < unknownRounds
 	}
 	return !errors.Is(err, errcode.NotLeaderOrFollower) && passing(err, round)
 }
@@ -116,9 +119,9 @@ func activeProducers(list []message.ProducerState) []ProducerState {
 	return out
 }
 
-func described(partitions []TopicPartition, rows []PartitionProducers, errs []error) ([]PartitionProducers, error) {
+func described(ctx context.Context, partitions []TopicPartition, rows []PartitionProducers, errs []error) ([]PartitionProducers, error) {
 	for i, err := range errs {
 		rows[i].TopicPartition, rows[i].Err = partitions[i], err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }

@@ -73,5 +73,5 @@ func (a *Admin) DeleteRecords(ctx context.Context, before map[TopicPartition]int
 	for i, err := range errs {
 		rows[i].Err = err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }

@@ -37,7 +37,7 @@ const reasonLimit = 255
 func (a *Admin) RemoveMembers(ctx context.Context, group, reason string, members ...MemberIdentity) ([]RemovedMember, error) {
 	members = unique(members)
 	if len(members) == 0 {
-		return nil, nil // a request without members would be an error of its own
+		return nil, outcome(ctx, nil) // a request without members would be an error of its own
 	}
 	said := "member was removed by an admin"
 	if reason != "" {
@@ -65,7 +65,7 @@ func (a *Admin) RemoveMembers(ctx context.Context, group, reason string, members
 		}
 		rows[i] = RemovedMember{m, errs[i]}
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // removedError is what an answer says of one member.

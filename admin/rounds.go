@@ -15,7 +15,8 @@ import (
 
 // rounds asks about n things until none is left: first about all, then about those whose error passes, with
 // retry.backoff.ms between, as long as ctx and default.api.timeout.ms allow. ask writes the outcome of each index of left
-// to errs and leaves the other indexes alone. The result has the last error of each.
+// to errs and leaves the other indexes alone. The result has the last error of each. Nothing is asked under a ctx that has
+// ended already.
 func (a *Admin) rounds(ctx context.Context, n int, passes func(err error, round int) bool, ask func(ctx context.Context, left []int, errs []error)) []error {
 	cfg := a.cl.Config()
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.APITimeout, fmt.Errorf("%w within default.api.timeout.ms (%s)", client.ErrTimeout, cfg.APITimeout))
@@ -26,15 +27,22 @@ func (a *Admin) rounds(ctx context.Context, n int, passes func(err error, round 
 	for i := range left {
 		left[i] = i
 	}
+	if ctx.Err() != nil {
+		setAll(errs, left, fmt.Errorf("nothing was sent: %w", context.Cause(ctx)))
+		return errs
+	}
 	for round := 1; len(left) > 0; round++ {
 		before := slices.Clone(errs)
 		ask(ctx, left, errs)
-		if ctx.Err() != nil {
-			interrupted(context.Cause(ctx), left, errs, before)
+		over := ctx.Err() != nil
+		left = slices.DeleteFunc(left, func(i int) bool {
+			return errs[i] == nil || !passes(errs[i], round) && !(over && errors.Is(errs[i], context.Cause(ctx)))
+		})
+		if len(left) == 0 {
 			break
 		}
-		left = slices.DeleteFunc(left, func(i int) bool { return errs[i] == nil || !passes(errs[i], round) })
-		if len(left) == 0 {
+		if over {
+			interrupted(context.Cause(ctx), left, errs, before)
 			break
 		}
 		a.cl.RefreshMetadata() // the client's own picture may be as old as what has just failed
@@ -46,11 +54,10 @@ func (a *Admin) rounds(ctx context.Context, n int, passes func(err error, round 
 	return errs
 }
 
-// interrupted words the end of ctx for the rows that had not got through, with what was the matter before.
+// interrupted words the end of ctx for the rows that would have been asked for again, with what was the matter before.
 func interrupted(cause error, left []int, errs, before []error) {
 	for _, i := range left {
 		switch {
-		case errs[i] == nil:
 		case before[i] != nil && !errors.Is(before[i], cause):
 			errs[i] = fmt.Errorf("%w; the last attempt said: %w", cause, before[i])
 		case !errors.Is(errs[i], cause):

@@ -72,7 +72,7 @@ func (a *Admin) createTopics(ctx context.Context, topics []NewTopic, validateOnl
 	for i, err := range errs {
 		rows[i].Err = err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 func createdTopic(t message.CreatableTopicResult) CreatedTopic {
@@ -142,7 +142,7 @@ func (a *Admin) DeleteTopics(ctx context.Context, names ...string) ([]DeletedTop
 	for i, err := range errs {
 		rows[i].Err = err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 // setAll gives each of the rows the error of the request they were in.

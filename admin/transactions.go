@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -57,25 +56,12 @@ type ListedTransaction struct {
 }
 
 // ListTransactions gives the transactional ids of all coordinators, by id, those without an open transaction included. It
-// takes brokers from 3.0 on (KIP-664). When a broker does not answer, the rows of the others come beside the error.
+// takes brokers from 3.0 on (KIP-664). When a broker does not answer, the rows of the others come beside the error; one
+// that leaves the cluster meanwhile is not waited for.
 func (a *Admin) ListTransactions(ctx context.Context, filter TransactionFilter) ([]ListedTransaction, error) {
-	meta, err := a.metadataResponse(ctx, []message.MetadataRequestTopic{})
-	if err != nil {
-		return nil, err
-	}
-	found := make([][]ListedTransaction, len(meta.Brokers))
-	errs := a.rounds(ctx, len(meta.Brokers), passing, func(ctx context.Context, left []int, errs []error) {
-		var wg sync.WaitGroup
-		for _, i := range left {
-			wg.Go(func() { found[i], errs[i] = a.transactionsOf(ctx, meta.Brokers[i].NodeId, filter) }) // ends with its request
-		}
-		wg.Wait()
+	return atBrokers(ctx, a, func(t ListedTransaction) string { return t.ID }, func(ctx context.Context, broker int32) ([]ListedTransaction, error) {
+		return a.transactionsOf(ctx, broker, filter)
 	})
-	rows := slices.Concat(found...)
-	slices.SortStableFunc(rows, func(x, y ListedTransaction) int { return strings.Compare(x.ID, y.ID) })
-	// An id whose coordinator moves while the brokers are asked may be told by two.
-	rows = slices.CompactFunc(rows, func(x, y ListedTransaction) bool { return x.ID == y.ID })
-	return rows, joinErrors(errs)
 }
 
 // transactionsOf asks one broker for the transactional ids that it coordinates.
@@ -164,7 +150,7 @@ func (a *Admin) DescribeTransactions(ctx context.Context, ids ...string) ([]Tran
 	for i, err := range errs {
 		rows[i].ID, rows[i].Err = ids[i], err
 	}
-	return rows, joinErrors(errs)
+	return rows, outcome(ctx, errs)
 }
 
 func describedTransaction(t message.DescribeTransactionsResponseTransactionState) Transaction {
