@@ -72,9 +72,11 @@ func requireRuns(t testing.TB, rs []consumer.Record, from map[int32]int64) {
 		next[p] = o
 	}
 	for _, r := range rs {
-		require.Equal(t, next[r.Partition], r.Offset, "partition %d", r.Partition)
-		require.Equal(t, string(logpeer.Value(r.Topic, r.Partition, r.Offset)), string(r.Value))
-		require.Equal(t, r.Offset, r.TimestampMs)
+		value := string(logpeer.Value(r.Topic, r.Partition, r.Offset))
+		if at := next[r.Partition]; r.Offset != at || string(r.Value) != value || r.TimestampMs != r.Offset {
+			require.Fail(t, "not the records that were written", "partition %d: offset %d where %d is next; %q, written %q; timestamp %d",
+				r.Partition, r.Offset, at, r.Value, value, r.TimestampMs)
+		}
 		next[r.Partition]++
 	}
 }
