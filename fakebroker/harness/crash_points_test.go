@@ -17,7 +17,6 @@ import (
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/fakebroker/fault"
-	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/txn"
 	"github.com/ottla-kafka/ottla/wire"
@@ -26,7 +25,7 @@ import (
 var (
 	pointsPerColumn = flag.Int("points", 2, "how many crash points of each kind TestEveryCrashPoint goes through in each set-up; 0 = all of them, a minute's work")
 	pointsLog       = flag.Bool("points-log", false, "show the requests and the broker's log of each crash point")
-	pointsBug       = flag.Int("points-bug", -1, "have the broker make that mistake of package bug: TestEveryCrashPoint has to fail")
+	pointsBug       = flag.String("points-bug", "", "have the broker make that mistake, by its name or a part of it: TestEveryCrashPoint has to fail")
 )
 
 // setups are the pipelines: both group protocols, with both kinds of transactions, by Do and by Pipe.
@@ -136,8 +135,11 @@ var columns = []column{
 func diskOf(pl *pipeline, seed uint64) fakebroker.Option {
 	chance := rand.New(rand.NewPCG(seed, 5))
 	return func(s *fakebroker.Settings) {
-		if *pointsBug >= 0 {
-			s.Bugs = bug.Of(bug.Bug(*pointsBug))
+		if *pointsBug != "" {
+			m, err := theOne(*pointsBug)
+			require.NoError(pl, err)
+			require.NotZero(pl, m.bugs, "-points-bug %q: that is a mistake of pipelines, want one of the broker", m.name)
+			s.Bugs = m.bugs
 		}
 		s.Properties["log.flush.interval.messages"] = "1"
 		s.Disk = func(before vfs.FS) vfs.FS {

@@ -28,7 +28,8 @@ type TB interface {
 //   - the group, if one is named, has committed all of in.
 //
 // Call it when the pipeline is expected to be done: it waits for open transactions and for the group as long as Within
-// says, and for nothing that is still to be written. The failure names the first records that differ, with where they are.
+// says, and for nothing that is still to be written. A topic that does not exist is a failure, and so is a cluster that
+// gives out nothing for a minute. The failure names the first records that differ, with where they are.
 // The embedded cluster is such a source; Seeds makes one of a running cluster.
 func CheckExactlyOnce(tb TB, k client.ClusterSource, in, out string, opts ...Option) {
 	tb.Helper()
@@ -49,8 +50,12 @@ func CheckExactlyOnce(tb TB, k client.ClusterSource, in, out string, opts ...Opt
 	tb.Logf("CheckExactlyOnce: %s → %s: %s", in, out, r)
 }
 
-// ExactlyOnce is CheckExactlyOnce for programs: the error is about reading the topics, what was found is in the Result.
+// ExactlyOnce is CheckExactlyOnce for programs: the error is about reading the topics, or the cause of ctx; what was found
+// is in the Result.
 func ExactlyOnce(ctx context.Context, cl *client.Client, in, out string, opts ...Option) (*Result, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return exactlyOnce(ctx, cl, in, out, options(opts))
 }
 

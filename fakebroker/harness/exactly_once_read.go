@@ -23,14 +23,16 @@ type topicReader struct {
 	parts []consumer.TopicPartition
 }
 
+// newTopicReader asks for the topic. One that is not there is an error: it is not made, as a client's first use would have
+// it, for then a misspelt name would be a topic without records, of which nothing is lost.
 func newTopicReader(ctx context.Context, cl *client.Client, topic string) (*topicReader, error) {
-	top, err := cl.AwaitTopics(ctx, topic)
+	rows, err := admin.New(cl).DescribeTopics(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
 	t := &topicReader{cl: cl, topic: topic}
-	for i := range top.Topic(topic).Partitions {
-		t.parts = append(t.parts, consumer.TopicPartition{Topic: topic, Partition: int32(i)})
+	for _, p := range rows[0].Partitions {
+		t.parts = append(t.parts, consumer.TopicPartition{Topic: topic, Partition: p.ID})
 	}
 	return t, nil
 }
@@ -67,9 +69,14 @@ func (t *topicReader) read(ctx context.Context, each func(consumer.Record)) erro
 		return err
 	}
 	defer func() { _ = c.Close(ctx) }()
+	moved := progress{since: time.Now()}
 	for {
-		if !slices.ContainsFunc(c.Partitions(), func(p consumer.PartitionState) bool { return p.Position < ends[p.TopicPartition] }) {
+		missing := short(c.Partitions(), ends)
+		if missing == nil {
 			return nil
+		}
+		if moved.stalled(missing) {
+			return fmt.Errorf("read %s: nothing has come for %s: %s", t.topic, stall, strings.Join(missing, ", "))
 		}
 		// Behind markers and aborted records a poll may wait for ever: the position moves over them, and nothing comes.
 		quick, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
@@ -84,6 +91,39 @@ func (t *topicReader) read(ctx context.Context, each func(consumer.Record)) erro
 			}
 		}
 	}
+}
+
+// stall is how long a reader may get no further before it gives up: a cluster that does not answer must not hold a test
+// for ever.
+const stall = time.Minute
+
+// short says which partitions have not been read to their ends, and where they stand.
+func short(parts []consumer.PartitionState, ends map[consumer.TopicPartition]int64) (list []string) {
+	for _, p := range parts {
+		end := ends[p.TopicPartition]
+		if p.Position >= end {
+			continue
+		}
+		text := fmt.Sprintf("%s is at offset %d of %d", p.TopicPartition, p.Position, end)
+		if p.Halted != nil {
+			text += fmt.Sprintf(" (%v)", p.Halted)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// progress knows when something moved last.
+type progress struct {
+	since time.Time
+	last  []string
+}
+
+func (p *progress) stalled(now []string) bool {
+	if !slices.Equal(now, p.last) {
+		p.last, p.since = now, time.Now()
+	}
+	return time.Since(p.since) >= stall
 }
 
 // checkOpen waits until no transaction is open in the topic, and names those that stay.

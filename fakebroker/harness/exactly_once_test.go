@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,8 +13,11 @@ import (
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/fakebroker"
+	"github.com/ottla-kafka/ottla/fakebroker/fault"
 	"github.com/ottla-kafka/ottla/fakebroker/harness"
 	"github.com/ottla-kafka/ottla/producer"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
 // copied is a cluster with records in "in" and "out", for checks to look at.
@@ -153,4 +157,48 @@ func TestCheckExactlyOnceFailsTheTest(t *testing.T) {
 	harness.CheckExactlyOnce(f, c.k, "in", "out")
 	require.Empty(t, f.failed)
 	require.Equal(t, "CheckExactlyOnce: in → out: in 1 · out 1 · duplicates 0 · lost 0", f.logged)
+}
+
+// A misspelt topic is not a topic of which nothing is lost; nor is it made by asking.
+func TestExactlyOnceWantsItsTopics(t *testing.T) {
+	c := newCopied(t)
+	for wrong, topics := range map[string][2]string{"inn": {"inn", "out"}, "outt": {"in", "outt"}} {
+		_, err := harness.ExactlyOnce(t.Context(), c.cl, topics[0], topics[1])
+		require.ErrorIs(t, err, errcode.UnknownTopicOrPartition)
+		require.ErrorContains(t, err, "topic "+wrong)
+		_, err = c.k.Offsets(wrong, 0)
+		require.ErrorContains(t, err, "there is no partition "+wrong)
+	}
+	f := &failing{T: t}
+	harness.CheckExactlyOnce(f, c.k, "in", "outt")
+	require.Contains(t, f.failed, "topic outt")
+}
+
+// A cluster that has records and gives none out does not hold the check for ever; the error says where it stands.
+func TestExactlyOnceGivesUpWhereNothingComes(t *testing.T) {
+	inBubble(t, func(r *recorded) {
+		p, err := producer.New(r.cl)
+		require.NoError(r, err)
+		_, err = r.rec.Send(r.Context(), p, producer.Record{Topic: "in", Value: []byte("a")})
+		require.NoError(r, err)
+		require.NoError(r, p.Close(r.Context()))
+		in := r.k.Inject(fault.Fetch().Delay(time.Hour))
+		began := time.Now()
+		_, err = harness.ExactlyOnce(r.Context(), r.cl, "in", "out")
+		in.Remove()
+		require.ErrorContains(r, err, "read in: nothing has come for 1m0s: in-0 is at offset 0 of 1")
+		require.Less(r, time.Since(began), 2*time.Minute)
+	})
+}
+
+func TestExactlyOnceBeginsNothingUnderAnEndedContext(t *testing.T) {
+	c := newCopied(t)
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	for range 20 {
+		_, err := harness.ExactlyOnce(ctx, c.cl, "in", "out")
+		require.ErrorIs(t, err, enough)
+	}
+	require.Zero(t, c.k.Requests(wire.KeyFetch))
 }

@@ -18,8 +18,42 @@ var (
 	trialSeeds = flag.Uint64("seeds", 0, "how many seeds TestTrials runs and TestMutantsAreFound tries per mistake, from 0 on; 0: a few, and of the mistakes those that are found soon")
 	trialSeed  = flag.Int64("seed", -1, "the only seed that TestTrials runs, and says everything about")
 	trialLevel = flag.Int("level", 0, "the transaction.version of all trials; 0: drawn by the seed")
-	onlyMutant = flag.String("mutant", "", "the only mistakes that TestMutantsAreFound tries: a part of their names; with -seed, the one that TestTrials makes")
+	onlyMutant = flag.String("mutant", "", "the only mistakes that TestMutantsAreFound tries: a part of their names; with -seed, the one that TestTrials makes, whole or the only one that has this part")
 )
+
+// named are the mistakes of the bank that -mutant names: those that have it in their names, or the one that is called so.
+func named(text string) (list []mutant, err error) {
+	var all strings.Builder
+	for _, m := range bank {
+		if m.name == text {
+			return []mutant{m}, nil
+		}
+		if strings.Contains(m.name, text) {
+			list = append(list, m)
+		}
+		fmt.Fprintf(&all, "\n  %s", m.name)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the bank has no mistake %q in its names, which are:%s", text, &all)
+	}
+	return list, nil
+}
+
+// theOne is the mistake that a flag names; there must be only one.
+func theOne(text string) (mutant, error) {
+	list, err := named(text)
+	if err == nil && len(list) > 1 {
+		names := ""
+		for _, m := range list {
+			names += "\n  " + m.name
+		}
+		err = fmt.Errorf("%q is in the names of %d mistakes, only one can be made at a time:%s", text, len(list), names)
+	}
+	if err != nil {
+		return mutant{}, err
+	}
+	return list[0], nil
+}
 
 // mutant is a mistake, of the broker or in how a client is written.
 type mutant struct {
@@ -99,6 +133,47 @@ var bank = []mutant{
 	{name: "a reader hands out markers", style: style{filter: filter{handsMarkers: true}}},
 }
 
+// Every mistake that the broker can make is in the bank, once: one that nobody looks for proves nothing.
+func TestTheBankHasEveryMistake(t *testing.T) {
+	count := map[bug.Bug]int{}
+	names := map[string]bool{}
+	for _, m := range bank {
+		require.False(t, names[m.name], "%q is there twice", m.name)
+		names[m.name] = true
+		for _, b := range bug.All() {
+			if m.bugs.Has(b) {
+				count[b]++
+			}
+		}
+		require.NotEqual(t, mutant{name: m.name, near: m.near, rare: m.rare}, m, "%q makes no mistake", m.name)
+	}
+	for _, b := range bug.All() {
+		require.Equal(t, 1, count[b], "%q in the bank", b)
+	}
+}
+
+func TestAFlagThatNamesNoMistakeSaysWhichThereAre(t *testing.T) {
+	_, err := named("no such thing")
+	require.ErrorContains(t, err, `no mistake "no such thing"`)
+	for _, m := range bank {
+		require.ErrorContains(t, err, "\n  "+m.name)
+		one, err := theOne(m.name)
+		require.NoError(t, err)
+		require.Equal(t, m, one)
+	}
+	all, err := named("")
+	require.NoError(t, err)
+	require.Equal(t, bank, all)
+	some, err := named("marker ")
+	require.NoError(t, err)
+	require.Len(t, some, 5)
+	_, err = theOne("marker ")
+	require.ErrorContains(t, err, "marker closes all")
+	one, err := theOne("marker tw")
+	require.NoError(t, err)
+	require.Equal(t, bug.MarkerTwice.String(), one.name)
+}
+
 // TestMutantsAreFound runs each mistake until a seed finds it. A seed that finds something without the mistake too does
 // not count. -v prints the table.
 //
@@ -107,10 +182,9 @@ var bank = []mutant{
 //	go test ./fakebroker/harness -run Mutants -v -seeds 500 -mutant marker  some of them
 func TestMutantsAreFound(t *testing.T) {
 	var table strings.Builder
-	for i, m := range bank {
-		if !strings.Contains(m.name, *onlyMutant) {
-			continue
-		}
+	chosen, err := named(*onlyMutant)
+	require.NoError(t, err)
+	for i, m := range chosen {
 		if *trialSeeds == 0 && *onlyMutant == "" && (m.rare || raceEnabled && i%12 > 0) {
 			continue
 		}
@@ -147,13 +221,13 @@ const mostSeeds = 500
 //	go test ./fakebroker/harness -run Trials -seed 17 -v -mutant "marker twice"     with a mistake
 func TestTrials(t *testing.T) {
 	if *trialSeed >= 0 {
-		s, bugs := right, bug.Set(0)
-		for _, m := range bank {
-			if m.name == *onlyMutant {
-				s, bugs = m.style, m.bugs
-			}
+		m := mutant{style: right}
+		if *onlyMutant != "" {
+			var err error
+			m, err = theOne(*onlyMutant)
+			require.NoError(t, err)
 		}
-		tr := runTrial(t, uint64(*trialSeed), s, bugs)
+		tr := runTrial(t, uint64(*trialSeed), m.style, m.bugs)
 		tr.print()
 		require.Empty(t, tr.findings)
 		return

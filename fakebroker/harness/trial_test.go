@@ -267,13 +267,13 @@ func (tr *trial) drain(ctx context.Context) {
 	}
 	defer func() { _ = c.Close(ctx) }()
 	for slices.ContainsFunc(c.Partitions(), func(p consumer.PartitionState) bool { return p.Position < ends[p.TopicPartition] }) {
-		quick, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-		_, err := c.Poll(quick, 0)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			tr.find("drain: %v %v", err, c.Partitions())
+		if ctx.Err() != nil {
+			tr.find("drain: %v: %v, wanted %v", context.Cause(ctx), c.Partitions(), ends)
 			return
 		}
+		quick, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		_, _ = c.Poll(quick, 0) // an error that stays ends with ctx
+		cancel()
 	}
 }
 
