@@ -102,7 +102,7 @@ func ExampleAdmin_HangingTransactions() {
 		return
 	}
 	for _, h := range rows {
-		fmt.Println(h.TopicPartition, "since offset", h.Producer.TxnStart, "for", h.Idle.Round(time.Minute), adm.AbortTransaction(ctx, h.AbortSpec()))
+		fmt.Println(h.TopicPartition, "since offset", h.Producer.TxnStart, "for", h.Idle.Round(time.Hour), adm.AbortTransaction(ctx, h.AbortSpec()))
 	}
 	rows, err = adm.HangingTransactions(ctx, admin.HangingSearch{}) // everywhere
 	fmt.Println(len(rows), err)

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -68,50 +69,52 @@ func TestOffsetsOfAGroupWithMembersAreNotTouched(t *testing.T) {
 }
 
 func TestOffsetsAreResetToEveryPlace(t *testing.T) {
-	k := groupBroker(t, fakebroker.Topic("orders", 1))
-	a := adminOf(t, k)
-	first := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
-	produce(t, k, "orders", 0, first, first.Add(time.Minute), first.Add(2*time.Minute), time.Now(), time.Now(), time.Now())
-	_, err := a.DeleteRecords(t.Context(), map[admin.TopicPartition]int64{tp("orders", 0): 1})
-	require.NoError(t, err)
-	for _, c := range []struct {
-		to      admin.ResetTo
-		say     string
-		offset  int64
-		clamped bool
-	}{
-		{admin.ResetToEarliest, "earliest", 1, false},
-		{admin.ResetToLatest, "latest", 6, false},
-		{admin.ResetToCurrent, "current", 4, false},
-		{admin.ResetToTime(first.Add(30 * time.Second)), "time ", 1, false},
-		{admin.ResetToTime(first.Add(90 * time.Second)), "time ", 2, false},
-		{admin.ResetToTime(time.Now().Add(time.Hour)), "time ", 6, false},
-		{admin.ResetByDuration(58*time.Minute + 30*time.Second), "now - 58m30s", 2, false},
-		{admin.ResetByShift(-2), "current-2", 2, false},
-		{admin.ResetByShift(+1), "current+1", 5, false},
-		{admin.ResetByShift(-20), "current-20", 1, true},
-		{admin.ResetByShift(20), "current+20", 6, true},
-		{admin.ResetToOffset(3), "offset 3", 3, false},
-		{admin.ResetToOffset(0), "offset 0", 1, true},
-		{admin.ResetToOffset(99), "offset 99", 6, true},
-	} {
-		_, err := a.AlterGroupOffsets(t.Context(), "g", offsets("orders", 4))
+	synctest.Test(t, func(t *testing.T) {
+		k := groupBroker(t, fakebroker.Topic("orders", 1))
+		a := adminOf(t, k)
+		first := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+		produce(t, k, "orders", 0, first, first.Add(time.Minute), first.Add(2*time.Minute), time.Now(), time.Now(), time.Now())
+		_, err := a.DeleteRecords(t.Context(), map[admin.TopicPartition]int64{tp("orders", 0): 1})
 		require.NoError(t, err)
-		plan, err := a.PlanReset(t.Context(), "g", c.to)
-		require.NoError(t, err, c.to)
-		require.Contains(t, c.to.String(), c.say)
-		require.Equal(t, []admin.ResetRow{{TopicPartition: tp("orders", 0), Committed: 4, Offset: c.offset, Start: 1, End: 6, Clamped: c.clamped}}, plan.Rows, c.to)
-		require.Equal(t, 6-c.offset, plan.Rows[0].Lag())
-		before, err := a.ListGroupOffsets(t.Context(), "g")
-		require.NoError(t, err)
-		require.Equal(t, int64(4), before[0].Offset, "a plan changes nothing")
+		for _, c := range []struct {
+			to      admin.ResetTo
+			say     string
+			offset  int64
+			clamped bool
+		}{
+			{admin.ResetToEarliest, "earliest", 1, false},
+			{admin.ResetToLatest, "latest", 6, false},
+			{admin.ResetToCurrent, "current", 4, false},
+			{admin.ResetToTime(first.Add(30 * time.Second)), "time ", 1, false},
+			{admin.ResetToTime(first.Add(90 * time.Second)), "time ", 2, false},
+			{admin.ResetToTime(time.Now().Add(time.Hour)), "time ", 6, false},
+			{admin.ResetByDuration(58*time.Minute + 30*time.Second), "now - 58m30s", 2, false},
+			{admin.ResetByShift(-2), "current-2", 2, false},
+			{admin.ResetByShift(+1), "current+1", 5, false},
+			{admin.ResetByShift(-20), "current-20", 1, true},
+			{admin.ResetByShift(20), "current+20", 6, true},
+			{admin.ResetToOffset(3), "offset 3", 3, false},
+			{admin.ResetToOffset(0), "offset 0", 1, true},
+			{admin.ResetToOffset(99), "offset 99", 6, true},
+		} {
+			_, err := a.AlterGroupOffsets(t.Context(), "g", offsets("orders", 4))
+			require.NoError(t, err)
+			plan, err := a.PlanReset(t.Context(), "g", c.to)
+			require.NoError(t, err, c.to)
+			require.Contains(t, c.to.String(), c.say)
+			require.Equal(t, []admin.ResetRow{{TopicPartition: tp("orders", 0), Committed: 4, Offset: c.offset, Start: 1, End: 6, Clamped: c.clamped}}, plan.Rows, c.to)
+			require.Equal(t, 6-c.offset, plan.Rows[0].Lag())
+			before, err := a.ListGroupOffsets(t.Context(), "g")
+			require.NoError(t, err)
+			require.Equal(t, int64(4), before[0].Offset, "a plan changes nothing")
 
-		_, err = plan.Execute(t.Context(), a)
-		require.NoError(t, err)
-		after, err := a.ListGroupOffsets(t.Context(), "g")
-		require.NoError(t, err)
-		require.Equal(t, c.offset, after[0].Offset, c.to)
-	}
+			_, err = plan.Execute(t.Context(), a)
+			require.NoError(t, err)
+			after, err := a.ListGroupOffsets(t.Context(), "g")
+			require.NoError(t, err)
+			require.Equal(t, c.offset, after[0].Offset, c.to)
+		}
+	})
 }
 
 func TestResetChangesNothingWhenARowFails(t *testing.T) {

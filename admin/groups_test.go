@@ -25,7 +25,7 @@ func classicMember(t *testing.T, cl *client.Client, group, instance, topic strin
 	subscription, err := (&message.ConsumerProtocolSubscription{Topics: []string{topic}, GenerationId: -1}).AppendTo([]byte{0, 1}, 1)
 	require.NoError(t, err)
 	join := message.NewJoinGroupRequest()
-	join.GroupId, join.GroupInstanceId, join.ProtocolType, join.SessionTimeoutMs, join.RebalanceTimeoutMs = group, static, "consumer", 45_000, 60_000
+	join.GroupId, join.GroupInstanceId, join.ProtocolType, join.SessionTimeoutMs, join.RebalanceTimeoutMs = group, static, "consumer", 1_800_000, 1_800_000 // no heartbeats follow
 	join.Protocols = []message.JoinGroupRequestProtocol{{Name: "range", Metadata: subscription}}
 	resp, err := cl.Request(t.Context(), to, join)
 	if errors.Is(err, errcode.MemberIdRequired) {

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -38,48 +39,50 @@ func openSince(id, start int64, last time.Time) message.ProducerState {
 // Hanging is what nobody will end: not what is young, what its coordinator knows with that partition, or what ended during
 // the search.
 func TestOnlyTransactionsWithoutACoordinatorHang(t *testing.T) {
-	old := time.Now().Add(-time.Hour)
-	p := peer(t, 1, producing(coordinated(func(r *wiretest.Request) message.Response {
-		switch req := r.Body.(type) {
-		case *message.ListTransactionsRequest:
-			require.ElementsMatch(t, []int64{1, 2, 3, 5}, req.ProducerIdFilters, "each once, the young one not at all")
-			return &message.ListTransactionsResponse{TransactionStates: []message.ListTransactionsResponseTransactionState{
-				{TransactionalId: "known", ProducerId: 1, TransactionState: "Ongoing"}, {TransactionalId: "expired", ProducerId: 2, TransactionState: "Dead"}}}
-		case *message.DescribeTransactionsRequest:
-			return &message.DescribeTransactionsResponse{TransactionStates: []message.DescribeTransactionsResponseTransactionState{
-				{TransactionalId: "known", TransactionState: "Ongoing", Topics: []message.DescribeTransactionsResponseTopicData{{Topic: "orders", Partitions: []int32{0}}}},
-				{TransactionalId: "expired", ErrorCode: int16(errcode.TransactionalIdNotFound)}}}
+	synctest.Test(t, func(t *testing.T) {
+		old := time.Now().Add(-time.Hour)
+		p := peer(t, 1, producing(coordinated(func(r *wiretest.Request) message.Response {
+			switch req := r.Body.(type) {
+			case *message.ListTransactionsRequest:
+				require.ElementsMatch(t, []int64{1, 2, 3, 5}, req.ProducerIdFilters, "each once, the young one not at all")
+				return &message.ListTransactionsResponse{TransactionStates: []message.ListTransactionsResponseTransactionState{
+					{TransactionalId: "known", ProducerId: 1, TransactionState: "Ongoing"}, {TransactionalId: "expired", ProducerId: 2, TransactionState: "Dead"}}}
+			case *message.DescribeTransactionsRequest:
+				return &message.DescribeTransactionsResponse{TransactionStates: []message.DescribeTransactionsResponseTransactionState{
+					{TransactionalId: "known", TransactionState: "Ongoing", Topics: []message.DescribeTransactionsResponseTopicData{{Topic: "orders", Partitions: []int32{0}}}},
+					{TransactionalId: "expired", ErrorCode: int16(errcode.TransactionalIdNotFound)}}}
+			}
+			return nil
+		}, func(string) int32 { return 1 }), func(round, partition int32) []message.ProducerState {
+			switch partition {
+			case 0:
+				return []message.ProducerState{openSince(1, 10, old), openSince(4, 20, time.Now())}
+			case 1:
+				return []message.ProducerState{openSince(1, 30, old), openSince(2, 40, old), openSince(6, -1, old)}
+			}
+			if round == 1 {
+				return []message.ProducerState{openSince(3, 7, old), openSince(5, 50, old)}
+			}
+			return []message.ProducerState{openSince(3, 7, old), openSince(5, -1, time.Now())}
+		}))
+		p.SetTopic("orders", 0, 1, 1, 1)
+		p.SetVersions(wire.KeyDescribeTopicPartitions, 0, -1)
+		rows, err := adminOf(t, p).HangingTransactions(t.Context(), admin.HangingSearch{Topics: []string{"orders"}})
+		require.NoError(t, err)
+		type hanging struct {
+			admin.TopicPartition
+			start int64
+			id    string
 		}
-		return nil
-	}, func(string) int32 { return 1 }), func(round, partition int32) []message.ProducerState {
-		switch partition {
-		case 0:
-			return []message.ProducerState{openSince(1, 10, old), openSince(4, 20, time.Now())}
-		case 1:
-			return []message.ProducerState{openSince(1, 30, old), openSince(2, 40, old), openSince(6, -1, old)}
+		var got []hanging
+		for _, h := range rows {
+			require.Equal(t, time.Hour, h.Idle)
+			got = append(got, hanging{h.TopicPartition, h.Producer.TxnStart, h.TransactionalID})
 		}
-		if round == 1 {
-			return []message.ProducerState{openSince(3, 7, old), openSince(5, 50, old)}
-		}
-		return []message.ProducerState{openSince(3, 7, old), openSince(5, -1, time.Now())}
-	}))
-	p.SetTopic("orders", 0, 1, 1, 1)
-	p.SetVersions(wire.KeyDescribeTopicPartitions, 0, -1)
-	rows, err := adminOf(t, p).HangingTransactions(t.Context(), admin.HangingSearch{Topics: []string{"orders"}})
-	require.NoError(t, err)
-	type hanging struct {
-		admin.TopicPartition
-		start int64
-		id    string
-	}
-	var got []hanging
-	for _, h := range rows {
-		require.InDelta(t, time.Hour.Seconds(), h.Idle.Seconds(), 60)
-		got = append(got, hanging{h.TopicPartition, h.Producer.TxnStart, h.TransactionalID})
-	}
-	require.Equal(t, []hanging{{tp("orders", 1), 30, "known"}, {tp("orders", 1), 40, "expired"}, {tp("orders", 2), 7, ""}}, got)
-	require.Equal(t, admin.AbortSpec{TopicPartition: tp("orders", 2), ProducerID: 3, ProducerEpoch: 2, CoordinatorEpoch: -1}, rows[2].AbortSpec())
-	require.Contains(t, rows[2].String(), "orders-2@7 of producer 3 epoch 2, idle for 1h0m")
+		require.Equal(t, []hanging{{tp("orders", 1), 30, "known"}, {tp("orders", 1), 40, "expired"}, {tp("orders", 2), 7, ""}}, got)
+		require.Equal(t, admin.AbortSpec{TopicPartition: tp("orders", 2), ProducerID: 3, ProducerEpoch: 2, CoordinatorEpoch: -1}, rows[2].AbortSpec())
+		require.Contains(t, rows[2].String(), "orders-2@7 of producer 3 epoch 2, idle for 1h0m0s")
+	})
 }
 
 // When a coordinator cannot be asked, nothing is known to hang, and nothing may be aborted.
