@@ -195,7 +195,8 @@ func (c *Consumer) askLeaders(ctx context.Context, names []string, asks map[Topi
 	)
 	for broker, req := range requests {
 		group.Go(func() { // ends with the request, which ctx bounds
-			resp, reqErr := c.cl.Request(ctx, client.Broker(broker).Via(client.Fetch), req)
+			// Not on the consumer's own connection: there it would wait behind a fetch that the broker holds back.
+			resp, reqErr := c.cl.Request(ctx, client.Broker(broker).Via(client.Metadata), req)
 			mu.Lock()
 			defer mu.Unlock()
 			if reqErr != nil {

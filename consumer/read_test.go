@@ -46,6 +46,27 @@ func TestOneConnectionForMetadataAndOneForEachLeader(t *testing.T) {
 	})
 }
 
+func TestQuestionsAboutOffsetsDoNotWaitBehindFetches(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, k *logpeer.Cluster) {
+		k.Topic("orders", 1, 2, 3)
+		for p := range int32(3) {
+			k.Append(t, "orders", p, 3, compress.None)
+		}
+		c := consume(t, k, consumer.Assign("orders", 0, 1, 2), consumer.StartAt(consumer.Earliest), consumer.Fetching(1, time.Minute))
+		take(t, c, 9)
+		time.Sleep(5 * time.Second) // three fetches are held back
+		require.Equal(t, 1+3, k.Connections(0))
+		begin := time.Now()
+		lag, err := c.Lag(within(t, time.Minute))
+		require.NoError(t, err)
+		require.Len(t, lag, 3)
+		_, err = c.BeginningOffsets(within(t, time.Minute), tp("orders", 0), tp("orders", 2))
+		require.NoError(t, err)
+		require.Zero(t, time.Since(begin))
+		require.Equal(t, 1+3+2, k.Connections(0), "one leader is the broker that metadata comes from")
+	})
+}
+
 func TestBreakingOutOfALoopLosesAndRepeatsNothing(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, k *logpeer.Cluster) {
 		k.Topic("orders", 1, 2)
