@@ -164,6 +164,7 @@ func (c *Conn) run(x *Exchange, now time.Time, work func()) (time.Time, error) {
 		}
 		return now, nil
 	case <-c.stopped:
+		x.leave()
 		return returned, errClosing
 	}
 }

@@ -34,6 +34,7 @@ type Exchange struct {
 	done      chan struct{} // one slot; receives when the answer is there
 	finished  atomic.Bool
 	orphan    bool        // nobody waits for the answer
+	left      atomic.Bool // nobody does any more: the connection has ended
 	working   atomic.Bool // the connection is in Handle: whoever finishes now need not look at the clock
 }
 
@@ -114,9 +115,7 @@ func (x *Exchange) finish(f fate, a Answer) {
 		panic("network: exchange completed twice")
 	}
 	if x.orphan {
-		if held, ok := a.(Releaser); ok {
-			held.Release()
-		}
+		release(a)
 		return
 	}
 	x.answer, x.fate, x.completed = a, f, time.Time{}
@@ -124,4 +123,29 @@ func (x *Exchange) finish(f fate, a Answer) {
 		x.completed = time.Now()
 	}
 	x.done <- struct{}{}
+	if x.left.Load() {
+		x.discard()
+	}
+}
+
+// leave is called by the connection when it stops waiting. The answer, whether it is there already or still comes, lets go
+// of what it holds.
+func (x *Exchange) leave() {
+	x.left.Store(true)
+	x.discard()
+}
+
+// discard takes the answer if it is there: either leave or finish finds it.
+func (x *Exchange) discard() {
+	select {
+	case <-x.done:
+		release(x.answer)
+	default:
+	}
+}
+
+func release(a Answer) {
+	if held, ok := a.(Releaser); ok {
+		held.Release()
+	}
 }

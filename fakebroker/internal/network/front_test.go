@@ -187,9 +187,7 @@ func TestHandlersAreBoundedAndTheQueueIsTimed(t *testing.T) {
 		cfg.IOThreads, cfg.QueuedMaxRequests = 2, 3
 		var running, most atomic.Int64
 		h := &handlerFunc{handle: func(x *Exchange) {
-			n := running.Add(1)
-			if n > most.Load() {
-				most.Store(n)
+			for n, m := running.Add(1), most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
 			time.Sleep(time.Second)
 			running.Add(-1)
@@ -261,20 +259,23 @@ func TestSizesBeyondTheLimitAreRefusedWithAHint(t *testing.T) {
 }
 
 func TestAnnouncedBytesCostNothing(t *testing.T) {
-	f, l := memoryFront(t, Defaults(), &handlerFunc{handle: echo})
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range 200 {
-		c := dial(t, l)
-		defer c.Close()
-		_, err := c.Write([]byte{0x06, 0x40, 0, 0, 1, 2, 3}) // 100 MiB announced, 3 bytes sent
-		require.NoError(t, err)
-	}
-	require.Eventually(t, func() bool { return f.Connections() == 200 }, time.Minute, time.Millisecond, "the acceptor may be behind the dials")
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(8<<20))
+	synctest.Test(t, func(t *testing.T) {
+		f, l := memoryFront(t, Defaults(), &handlerFunc{handle: echo})
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 200 {
+			c := dial(t, l)
+			defer c.Close()
+			_, err := c.Write([]byte{0x06, 0x40, 0, 0, 1, 2, 3}) // 100 MiB announced, 3 bytes sent
+			require.NoError(t, err)
+		}
+		synctest.Wait() // every connection has read what there is
+		require.Equal(t, 200, f.Connections())
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(8<<20))
+	})
 }
 
 func TestFrameMemoryIsBoundedOverAllConnections(t *testing.T) {
@@ -368,6 +369,55 @@ func TestCloseEndsEverything(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // a goroutine that has done its last work needs a moment to be gone
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+}
+
+// held is an answer that holds something, a file for instance.
+type held struct {
+	plain
+	released *atomic.Int64
+}
+
+func (h held) Release() { h.released.Add(1) }
+
+// Answers that come when the connection has gone, or while it goes, let go of what they hold.
+func TestAnswersOfConnectionsThatHaveGoneAreReleased(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var released, asked atomic.Int64
+			answer := make(chan struct{})
+			f, l := memoryFront(t, Defaults(), &handlerFunc{handle: func(x *Exchange) {
+				asked.Add(1)
+				go func() { <-answer; x.Complete(held{plain("x"), &released}) }()
+			}})
+			for range 50 {
+				c := dial(t, l)
+				defer c.Close()
+				_, _ = c.Write(frame("x"))
+			}
+			synctest.Wait()
+			require.EqualValues(t, 50, asked.Load())
+			if !late {
+				go close(answer) // both at once
+			}
+			f.Close()
+			if late {
+				close(answer)
+			}
+			synctest.Wait()
+			require.EqualValues(t, 50, released.Load())
+		})
+	}
+}
+
+func TestDialObeysAContextThatHasEnded(t *testing.T) {
+	_, l := memoryFront(t, Defaults(), &handlerFunc{handle: echo})
+	cause := errors.New("changed my mind")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	for range 50 { // a select between two that are ready would take either
+		_, err := l.Dial(ctx)
+		require.ErrorIs(t, err, cause)
+	}
 }
 
 // A client that is killed leaves a write or read behind that fails. That is daily life, not a warning.

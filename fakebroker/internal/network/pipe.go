@@ -131,7 +131,7 @@ func (p *pipe) lend(src [][]byte, total int) (int, error) {
 		total -= len(b)
 	}
 	p.lent, p.lentBusy = nil, false
-	p.writable.Signal()
+	p.writable.Broadcast() // a small write that goes on wakes nobody in turn
 	return total, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +80,25 @@ func TestPipeDeadlinesMove(t *testing.T) {
 		_, _ = a.Write([]byte("x"))
 		_, err = b.Read(make([]byte, 1))
 		require.NoError(t, err)
+	})
+}
+
+// One write that does not fit holds up all others of its direction: all of them go on when it has been read.
+func TestPipeWritersThatWaitForALargeOneAllGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Pipe("a", "b")
+		defer a.Close()
+		defer b.Close()
+		var writers sync.WaitGroup
+		writers.Go(func() { _, _ = a.Write(make([]byte, 2*pipeBuffer)) })
+		synctest.Wait()
+		for range 3 {
+			writers.Go(func() { _, _ = a.Write([]byte("x")) })
+		}
+		synctest.Wait()
+		_, err := io.ReadFull(b, make([]byte, 2*pipeBuffer+3))
+		require.NoError(t, err)
+		writers.Wait()
 	})
 }
 

@@ -19,8 +19,8 @@ type FileRegion struct {
 	Descriptor syscall.Conn
 }
 
-// A Releaser is an Answer that holds something, an open file for instance. Release runs once, on the connection's
-// goroutine, when the answer was written or could not be.
+// A Releaser is an Answer that holds something, an open file for instance. Release runs once when the answer was written or
+// could not be: on the connection's goroutine, or on that of whoever answers a connection that has ended.
 type Releaser interface{ Release() }
 
 // keepOutput is how large an encoding buffer a connection keeps between answers.

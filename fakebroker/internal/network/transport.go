@@ -52,6 +52,9 @@ func (l *MemoryListener) Addr() net.Addr { return l.addr }
 
 // Dial connects to the listener. A closed one refuses, as a port without a listener does.
 func (l *MemoryListener) Dial(ctx context.Context) (net.Conn, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("dial memory %s: %w", l.addr, err)
+	}
 	client, server := Pipe("client", string(l.addr))
 	select {
 	case <-l.closed:

@@ -55,7 +55,7 @@ type Broker struct {
 	driver     *driver.Driver // controller and metadata log in this process
 	front      *network.Front
 	storage    *storage.Manager
-	epoch      int64 // broker epoch of this registration
+	epoch      atomic.Int64 // broker epoch of this registration; 0 before it, when coordinators may be at work already
 	faults     *fault.Set
 	metrics    *Metrics
 

@@ -114,9 +114,11 @@ func (b *Broker) open(ctx context.Context) error {
 	b.groups = newGroups(b)
 	b.transactions = newTransactions(b)
 	d.Start(b.ApplyImage)
-	if b.epoch, err = d.Register(ctx, b.registration(dirs)); err != nil {
+	epoch, err := d.Register(ctx, b.registration(dirs))
+	if err != nil {
 		return fmt.Errorf("register with the controller: %w", err)
 	}
+	b.epoch.Store(epoch)
 	b.front = network.NewFront(b.frontConfig(), b)
 	for i := range b.opts.Listeners {
 		l := &b.opts.Listeners[i]
@@ -245,7 +247,7 @@ func (b *Broker) shut(now time.Time) error {
 	}
 	b.background.Wait()
 	if b.storage != nil {
-		errs = append(errs, b.storage.Close(b.epoch, now))
+		errs = append(errs, b.storage.Close(b.epoch.Load(), now))
 	}
 	return errors.Join(errs...)
 }

@@ -41,7 +41,7 @@ func (p *producerIDs) next(b *Broker, respond func(int64, errcode.Code)) {
 
 func (p *producerIDs) ask(b *Broker) {
 	req := message.NewAllocateProducerIdsRequest()
-	req.BrokerId, req.BrokerEpoch = b.opts.NodeID, b.epoch
+	req.BrokerId, req.BrokerEpoch = b.opts.NodeID, b.epoch.Load()
 	b.controller.Submit(req, func(resp message.Response, err error) {
 		block, ok := resp.(*message.AllocateProducerIdsResponse)
 		if err != nil || !ok || block.ErrorCode != 0 {
