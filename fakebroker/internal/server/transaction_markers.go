@@ -27,7 +27,9 @@ const (
 // A markerSender carries out the orders of the transaction coordinators: it writes the markers of each decided
 // transaction to all its partitions, as often as it takes, and reports when all are there. The decision is in the log, so
 // there is no other way out: a partition is given up only when it does not exist any more, and an order only when the
-// coordinator has resigned or a newer one has been there.
+// coordinator has resigned or a newer one has been there. What passes for a newer one may be a marker that an operator has
+// written with too high an epoch: then the transaction stays prepared until the coordinator is elected anew, as in Apache
+// Kafka.
 //
 // Partitions that wait for a leader are tried again when the metadata change, and after a pause.
 type markerSender struct {
