@@ -25,7 +25,8 @@ func (s AbortSpec) String() string {
 
 // AbortTransaction writes a marker that aborts a transaction on one partition, past its coordinator. It is for hanging
 // transactions alone, which have no coordinator any more: one that is alive would be torn, so take what
-// HangingTransactions gives. The coordinator's own way to end one is FenceProducers.
+// HangingTransactions gives. The coordinator's own way to end one is FenceProducers. It takes brokers from 2.8 on, whose
+// WriteTxnMarkers Kafka 4's clients know.
 func (a *Admin) AbortTransaction(ctx context.Context, spec AbortSpec) error {
 	const op = "abort the transaction on"
 	partitions := []TopicPartition{spec.TopicPartition}
@@ -57,7 +58,7 @@ func (a *Admin) AbortTransaction(ctx context.Context, spec AbortSpec) error {
 }
 
 // FindOpenTransaction says what AbortTransaction needs of the transaction that is open on a partition since that offset. The
-// error matches ErrNoTransaction when none is.
+// error matches ErrNoTransaction when none is. It takes brokers from 2.8 on (KIP-664).
 func (a *Admin) FindOpenTransaction(ctx context.Context, p TopicPartition, start int64) (AbortSpec, error) {
 	rows, err := a.DescribeProducers(ctx, p)
 	if err != nil {

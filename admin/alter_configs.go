@@ -20,13 +20,13 @@ type AlteredConfigs struct {
 	Err      error
 }
 
-// AlterConfigs changes configurations incrementally (KIP-339, brokers from 2.3). There is a row for each resource, in the
+// AlterConfigs changes configurations incrementally (KIP-339, brokers from 2.3 on). There is a row for each resource, in the
 // order of their first changes.
 func (a *Admin) AlterConfigs(ctx context.Context, changes ...ConfigChange) ([]AlteredConfigs, error) {
 	return a.alterConfigs(ctx, changes, false)
 }
 
-// ValidateConfigs checks whether AlterConfigs would succeed, and changes nothing.
+// ValidateConfigs checks whether AlterConfigs would succeed, and changes nothing. It takes brokers from 2.3 on too.
 func (a *Admin) ValidateConfigs(ctx context.Context, changes ...ConfigChange) ([]AlteredConfigs, error) {
 	return a.alterConfigs(ctx, changes, true)
 }

@@ -49,7 +49,7 @@ func peer(t *testing.T, brokers int, script wiretest.Script) *wiretest.Peer {
 	return p
 }
 
-// kafka21 is a scripted broker that speaks as Apache Kafka 2.1 does, where that matters to an administrator.
+// kafka21 is a scripted broker that speaks the versions of Apache Kafka 2.1.
 func kafka21(t *testing.T, script wiretest.Script) *wiretest.Peer {
 	t.Helper()
 	var p *wiretest.Peer
@@ -64,13 +64,15 @@ func kafka21(t *testing.T, script wiretest.Script) *wiretest.Peer {
 		}
 		return resp
 	})
-	for k, most := range map[wire.Key]int16{
-		wire.KeyMetadata: 7, wire.KeyListOffsets: 5, wire.KeyApiVersions: 2, wire.KeyCreateTopics: 3, wire.KeyDeleteTopics: 3,
-		wire.KeyDeleteRecords: 1, wire.KeyDescribeConfigs: 2, wire.KeyCreatePartitions: 1,
-		wire.KeyIncrementalAlterConfigs: -1, wire.KeyDescribeCluster: -1, wire.KeyListConfigResources: -1, wire.KeyDescribeTopicPartitions: -1,
-	} {
-		least, _, _ := wire.BrokerVersions(k)
-		p.SetVersions(k, least, most)
+	most := []int16{7, 10, 4, 7, 1, 0, 4, 1, 6, 5, 2, 3, 2, 2, 2, 2, 2, 1, 2, 3, 3, 1, 1, 2, 1, 1, 1, 0, 2, 1, 1, 1, 2, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1} // by key
+	for k := wire.Key(0); k < 100; k++ {
+		if least, _, known := wire.BrokerVersions(k); !known {
+			continue
+		} else if int(k) < len(most) {
+			p.SetVersions(k, least, most[k])
+		} else {
+			p.SetVersions(k, 0, -1)
+		}
 	}
 	return p
 }

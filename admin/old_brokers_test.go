@@ -1,6 +1,11 @@
 package admin_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +70,50 @@ func TestKafka21IsAdministered(t *testing.T) {
 	versions, err := a.APIVersions(t.Context(), 1)
 	require.NoError(t, err)
 	require.NotEmpty(t, versions)
+}
+
+// What takes a later version than 2.1 says so in its comment, and the error of an older broker is ErrUnsupportedVersion;
+// everything else is asked for in a version that 2.1 has.
+func TestEachMethodTakesTheBrokersThatItsCommentNames(t *testing.T) {
+	since := map[string]string{"AlterConfigs": "2.3", "ValidateConfigs": "2.3", "DeleteGroupOffsets": "2.4", "DescribeProducers": "2.8", "DescribeProducersOn": "2.8",
+		"FindOpenTransaction": "2.8", "AbortTransaction": "2.8", "ListTransactions": "3.0", "DescribeTransactions": "3.0", "HangingTransactions": "3.0", "ListConfigResources": "4.1"}
+	p := kafka21(t, coordinated(func(r *wiretest.Request) message.Response {
+		if r.Key == wire.KeyApiVersions || r.Key == wire.KeyMetadata {
+			return nil
+		}
+		return r.Body.NewResponse()
+	}, func(string) int32 { return 1 }))
+	p.SetTopic("x", 0, 1)
+	said := comments(t)
+	for _, m := range methods(t, adminOf(t, p)) {
+		_, err := m.call(t.Context(), 1)
+		if first, later := since[m.name]; later {
+			require.ErrorIs(t, err, client.ErrUnsupportedVersion, m.name)
+			require.Contains(t, said[m.name], "from "+first, m.name)
+		} else {
+			require.NotErrorIs(t, err, client.ErrUnsupportedVersion, m.name)
+		}
+	}
+}
+
+// comments are those of the package's methods, each on one line.
+func comments(t *testing.T) map[string]string {
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	said := map[string]string{}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ParseComments)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
+				said[fn.Name.Name] = strings.Join(strings.Fields(fn.Doc.Text()), " ")
+			}
+		}
+	}
+	return said
 }
 
 // What it does not know is refused before anything is sent, and the error says what to do.

@@ -56,7 +56,7 @@ func (a *Admin) DescribeProducers(ctx context.Context, partitions ...TopicPartit
 }
 
 // DescribeProducersOn is DescribeProducers as one replica knows them, which may be a follower. The error of a broker that the
-// cluster does not have matches client.ErrUnknownBroker.
+// cluster does not have matches client.ErrUnknownBroker. It takes brokers from 2.8 on too.
 func (a *Admin) DescribeProducersOn(ctx context.Context, broker int32, partitions ...TopicPartition) ([]PartitionProducers, error) {
 	partitions = unique(partitions)
 	rows := make([]PartitionProducers, len(partitions))
