@@ -13,7 +13,7 @@ import (
 type Batch struct {
 	Topic         string
 	Partition     int32
-	LeaderEpoch   int32
+	LeaderEpoch   int32 // of the leader that wrote it, -1 unknown (magic 0 and 1)
 	FirstOffset   int64 // of the batch; records below where the reader was sent are left out of Records
 	LastOffset    int64 // of the batch, also when compaction removed its last record
 	Count         int   // records in the batch
@@ -73,8 +73,8 @@ func (b Batch) Records() iter.Seq[Record] {
 	}
 }
 
-// Err tells what ended Records early, nil if nothing did. The consumer finds out too: its loop over batches then
-// yields the error, and the partition is halted.
+// Err tells what ended Records early, nil if nothing did. The consumer finds out too: it fetches the batch once more, and if
+// that is damaged as well its loop over batches yields the error, and the partition is halted.
 func (b Batch) Err() error {
 	if b.state == nil {
 		return nil

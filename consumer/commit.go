@@ -47,8 +47,8 @@ func (c *Consumer) Commit(ctx context.Context) error {
 	return nil
 }
 
-// CommitAsync is Commit without waiting. done, which may be nil, gets the outcome, must not block, and is called from a
-// goroutine of the consumer's.
+// CommitAsync is Commit without waiting. done, which may be nil, gets the outcome and must not block. It is called from a
+// goroutine of the consumer's, or before CommitAsync returns when there is nothing to commit, or nowhere.
 func (c *Consumer) CommitAsync(done func(error)) {
 	g, m, err := c.joined()
 	if err == nil && g.keep.Load() {
@@ -63,8 +63,9 @@ func (c *Consumer) CommitAsync(done func(error)) {
 	g.send(m, g.doneOffsets(true), done)
 }
 
-// CommitOffsets commits offsets as they are given, with a text if wanted (Offset.Metadata). All partitions must be this
-// member's at present.
+// CommitOffsets commits offsets as they are given, with a text if wanted (Offset.Metadata), waiting as Commit does. All
+// partitions must be this member's at present, else the error matches ErrNotOwned and nothing is committed; a consumer that is
+// assigned its partitions may commit for any.
 func (c *Consumer) CommitOffsets(ctx context.Context, offsets map[TopicPartition]Offset) error {
 	if err := c.before(ctx, "commit"); err != nil {
 		return err
@@ -134,8 +135,9 @@ func (c *claim) gone() error {
 	return context.Cause(c.over)
 }
 
-// Committed asks the coordinator for committed offsets: of all partitions of this member when none are named, else of
-// any. Partitions without one are missing in the answer.
+// Committed asks the coordinator for committed offsets: of all partitions of this consumer when none are named, else of
+// any. Partitions without one are missing in the answer. It tries again what passes, and waits for open transactions that may
+// change one, until ctx ends or default.api.timeout.ms has passed.
 func (c *Consumer) Committed(ctx context.Context, list ...TopicPartition) (map[TopicPartition]Offset, error) {
 	if err := c.before(ctx, "committed offsets"); err != nil {
 		return nil, err

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Assigned is what to read from the beginning; Add and Remove change it later.
 	Assigned []Assignment
-	// Start is where partitions start that Assigned says nothing else about. Unset means Reset.
+	// Start is where partitions start that Assigned says nothing else about and of which Group, if there is one, has no
+	// committed offset. Unset means Reset.
 	Start Where
 	// Reset is what happens when there is no start position or the log does not have the offset: Earliest, Latest,
 	// Nearest, ByDuration or Fail (auto.offset.reset, latest).
@@ -33,7 +34,7 @@ type Config struct {
 	// MaxPartitionBytes bounds the data of one partition in one answer (max.partition.fetch.bytes, 1 MiB). A
 	// partition is fetched ahead while at most this much of it waits to be read.
 	MaxPartitionBytes int
-	// MaxPollRecords is what Poll with max zero returns at most (max.poll.records, 500).
+	// MaxPollRecords is what Poll with n zero returns at most (max.poll.records, 500).
 	MaxPollRecords int
 	// Isolation decides whether records of open and aborted transactions are seen (isolation.level,
 	// read_uncommitted).
@@ -53,7 +54,7 @@ type Config struct {
 	// Rack is where this consumer runs, to fetch from the nearest replica (client.rack). Empty takes the client's.
 	Rack string
 
-	// FailFast ends Records, Batches and Poll at the first error of a partition. Otherwise the others go on.
+	// FailFast ends loops, and Run, at the first error of a partition. Otherwise the others go on.
 	FailFast bool
 	// Interceptors see each record before the application does, in this order (interceptor.classes).
 	Interceptors []Interceptor
@@ -66,14 +67,15 @@ type Config struct {
 
 	client []client.Option // for Dial
 
-	// Group is for consumers that share topics as members of a group: see Group and Subscribe.
+	// Group is for consumers that share topics as members of a group, or keep offsets in one: see Group and Subscribe.
 	Group GroupConfig
 }
 
-// GroupConfig is the configuration of membership in a group. It is used by consumers that subscribe; one that is
-// assigned its partitions uses none of it.
+// GroupConfig is the configuration of membership in a group. A consumer that is assigned its partitions uses ID, and with it
+// AutoCommit, DrainTimeout, MaxPollInterval and OnStall (it leaves nothing when that has passed, and is told so); without ID
+// it uses none of it.
 type GroupConfig struct {
-	// ID names the group (group.id). It is required to subscribe.
+	// ID names the group (group.id). It is required to subscribe, and to commit.
 	ID string
 	// Topics or Pattern, an RE2 expression that has to match whole names, is what to subscribe to.
 	Topics  []string
@@ -91,9 +93,10 @@ type GroupConfig struct {
 	// RemoteAssignor is the coordinator's with KIP-848: uniform, range, or empty for its choice
 	// (group.remote.assignor).
 	RemoteAssignor string
-	// SessionTimeout is after how long without a heartbeat a member is dropped (session.timeout.ms, 45 s).
+	// SessionTimeout is after how long without a heartbeat a member is dropped (session.timeout.ms, 45 s). With KIP-848 the
+	// brokers' settings decide.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is how often the member says that it lives (heartbeat.interval.ms, 3 s).
+	// HeartbeatInterval is how often the member says that it lives (heartbeat.interval.ms, 3 s). The same goes for it.
 	HeartbeatInterval time.Duration
 	// DiscoverEvery is how often new topics are looked for that match Pattern (10 s), where the client does it.
 	DiscoverEvery time.Duration
@@ -101,7 +104,7 @@ type GroupConfig struct {
 	ExcludeInternal bool
 
 	// MaxPollInterval is how long one record of Run and Serve, or what a loop or Poll handed out, may take
-	// (max.poll.interval.ms, 5 minutes); then OnStall decides. It is also how long the group waits for this member to
+	// (max.poll.interval.ms, 5 minutes); then StallPolicy decides. It is also how long the group waits for this member to
 	// give up partitions.
 	MaxPollInterval time.Duration
 	// StallPolicy says what happens then; Leave unless set.
@@ -143,7 +146,7 @@ func (g *GroupConfig) drain() time.Duration {
 // Assignment is one partition to read and where to start.
 type Assignment struct {
 	TopicPartition
-	Start Where // unset: Config.Start, and if that is unset too, Config.Reset
+	Start Where // unset: the offset committed for Config.Group, else Config.Start, and if that is unset too, Config.Reset
 }
 
 // String is the partition and where to start, if that is said.
@@ -203,6 +206,7 @@ const (
 	Adopt
 )
 
-// Interceptor sees a record before the application does and may change it. It runs in the reading goroutine and
-// must not keep the pointer.
+// Interceptor sees a record before the application does and may change it. It runs in the goroutine that reads (of Run and
+// Serve that is the one that called them; of a Batch, whoever goes through its records, each time) and must not keep the
+// pointer.
 type Interceptor func(*Record)

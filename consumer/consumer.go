@@ -14,7 +14,8 @@ import (
 )
 
 // Consumer reads partitions that it is assigned, or as a member of a group those that the group gives it. One goroutine
-// reads at a time, with Records, Batches, Poll, Run or Serve; all other methods may be called from any goroutine, also from inside a loop.
+// reads at a time, with Records, Batches, Poll, Run or Serve; all other methods may be called from any goroutine, also from
+// inside a loop.
 type Consumer struct {
 	cfg    Config
 	cl     *client.Client
@@ -28,8 +29,8 @@ type Consumer struct {
 }
 
 // New makes a consumer on a client, which stays the caller's to close, after the consumer. It does no I/O itself:
-// brokers are asked from the consumer's goroutine as soon as there is a partition to read. The error is only ever
-// about the configuration and lists everything that is wrong with it.
+// brokers are asked from the consumer's goroutines as soon as there is a partition to read; a group is joined by the first
+// call that reads or commits. The error is only ever about the configuration and lists everything that is wrong with it.
 func New(cl *client.Client, opts ...Option) (*Consumer, error) {
 	cfg := DefaultConfig()
 	for _, o := range opts {
@@ -71,7 +72,7 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 	c.driver = fetch.New(fetch.Options{
 		Client: cl, Machine: cfg.machine(of), MinBytes: int32(cfg.MinBytes), ReadCommitted: cfg.Isolation == ReadCommitted,
 		Rack: cfg.Rack, CheckCRC: cfg.CheckCRC, MaxDecompressed: cfg.MaxDecompressed, Decompressor: compress.NewDecompressor(),
-		Notice: c.notice,
+		Reuse: cfg.ReuseMemory, Notice: c.notice,
 	})
 	c.reader = fetch.NewReader(c.driver)
 	if cfg.Group.ID != "" {
@@ -121,8 +122,8 @@ func (c *Consumer) start(a Assignment) Where {
 	return a.Start
 }
 
-// Dial makes a client for those seeds and a consumer on it; Close closes both. Options of the client are given by the
-// option Client.
+// Dial makes a client for those seeds ("host:port") and a consumer on it, without I/O, as New does; Close closes both.
+// Options of the client are given by the option Client.
 func Dial(seeds []string, opts ...Option) (*Consumer, error) {
 	cfg := DefaultConfig()
 	for _, o := range opts {
@@ -152,10 +153,11 @@ func (c *Consumer) Config() Config { return c.cfg }
 // A member of a group stops reading, waits for what is in hand (30 s at most, see DrainTimeout), commits what is done, and
 // leaves the group, unless it has a group.instance.id: then its partitions wait for it to come back. What Poll returned last,
 // and the record at which a loop was broken off, are not done unless Commit said so. The error has what could not be
-// committed.
+// committed. With Group and Assign it is the same, and there is nothing to leave.
 //
 // Close returns when its goroutines are gone, or with context.Cause(ctx) when ctx ends first; called again it does the
-// same. It must not be called by a handler of Run or Serve or a callback such as OnRevoked, which it waits for.
+// same. With a ctx that has ended already nothing is given up in good order, as if the process had died: the group notices by
+// session.timeout.ms. It must not be called by a handler of Run or Serve or a callback such as OnRevoked, which it waits for.
 func (c *Consumer) Close(ctx context.Context) error { return c.close(ctx, false) }
 
 // Leave is Close, and a member with a group.instance.id leaves the group too: others get its partitions at once.

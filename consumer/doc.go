@@ -40,6 +40,11 @@
 // When the group has no offset for a partition, StartAt decides, else auto.offset.reset. A start at the end, or at a time,
 // is committed before the first fetch, so that a crash before the first commit skips nothing.
 //
+// A consumer with Group and Assign in place of Subscribe reads the partitions that it is told to, and keeps their offsets in
+// the group without being a member of it: it starts from the committed offsets, and commits as a member does, when partitions
+// are removed too. Nobody takes partitions from it, and nobody else should commit for the group: while the group has members
+// its commits fail with ErrGroupInUse. With ManualCommit nothing at all is committed but by Commit and its like.
+//
 // An application that takes longer than max.poll.interval.ms for what it has in hand is told so, with the record and the
 // stack (OnStall); by default the member leaves the group, and Run, Serve or the loop say so with a *StallError.
 //
@@ -58,6 +63,9 @@
 // Everything that passes by itself, such as a broker that is away, is tried again and reported only when it lasts for
 // default.api.timeout.ms.
 //
+// A call that is given a ctx that has ended already returns its cause and starts nothing; Close and Leave end the consumer all
+// the same, without a good-bye. What had been handed out before a call that asks for more, or commits, is done even then.
+//
 // # Inside
 //
 // A newcomer reads consumer/machine first: it decides everything and does nothing. consumer/internal/fetch does what it says
@@ -67,6 +75,7 @@
 //	consumer.go, records.go, batches.go, poll.go, hold.go                           plain loops, and what is in hand
 //	run.go, serve.go, engine.go, dead_letter.go                                     handlers
 //	group.go, group_listener.go, group_begin.go, claim.go, commit.go, stall.go      membership: how claims begin and end
+//	standalone.go, standalone_offsets.go                                            what is in its place when partitions are assigned
 //	intake.go                                                                       offsets that transactions commit
 //	subscribe.go, assign.go, seek.go, offsets.go, standstill.go                     steering and asking
 //	typed.go, decoder.go                                                            types

@@ -13,10 +13,10 @@ import (
 var (
 	// ErrClosed ends every loop and call of a consumer that was closed.
 	ErrClosed = fetch.ErrClosed
-	// ErrBusy is returned when Records, Batches or Poll is called while another of them reads: one goroutine reads,
-	// any may call the other methods.
+	// ErrBusy is returned when Records, Batches, Poll, Run or Serve is called while another of them reads: one goroutine
+	// reads, any may call the other methods. Intake returns it too.
 	ErrBusy = errors.New("another loop or Poll is reading from this consumer")
-	// ErrNotAssigned is returned for a partition that the consumer does not read.
+	// ErrNotAssigned is returned by Seek, Pause and Resume for a partition that the consumer does not read.
 	ErrNotAssigned = errors.New("the partition is not assigned to this consumer")
 
 	// ErrNoGroup is returned by what needs a group (Run, Serve, Commit and its like), when the consumer has none, and by
@@ -25,13 +25,14 @@ var (
 	// ErrGroupInUse is the error of commits of a consumer that is assigned its partitions while its group has members: they
 	// commit for the group (UNKNOWN_MEMBER_ID).
 	ErrGroupInUse = errors.New("the group has members, and this consumer is none of them")
-	// ErrRevoked is the cause when a claim ended because a rebalance gave the partition to another member.
+	// ErrRevoked is the cause when a claim ended because a rebalance takes the partition away in good order. The cause after
+	// Remove matches it too.
 	ErrRevoked = groupmember.ErrRevoked
 	// ErrLost is the cause when a partition was lost without having been given up, and the error of a commit for it.
 	ErrLost = groupmember.ErrLost
 	// ErrFenced is the cause when another process took over this member's group.instance.id. It is final.
 	ErrFenced = groupmember.ErrFenced
-	// ErrNotOwned is the error of a commit for a partition that the member does not hold.
+	// ErrNotOwned is the error of a commit for a partition that the member does not hold, or a record of another consumer.
 	ErrNotOwned = groupmember.ErrNotOwned
 	// ErrStalled matches a *StallError: the member left the group because the application took longer than
 	// max.poll.interval.ms.

@@ -9,30 +9,29 @@ import (
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
-// Event is something that happened to a partition and is not an error of the application's: its position was
-// found or reset (with old and new offset and the reason), its log was truncated, it was halted, an attempt
-// failed, a nearer replica is used, an open transaction has kept back what follows for long; or to the membership in a group: partitions came and went, a commit failed, the
-// application stalled.
+// Event is something that happened to a partition, or to the membership in a group, and is not an error of the application's.
+// Kind says what, TopicPartition where; Old and New are positions (offset -1: none), Reason says why in words, Err is what went
+// wrong. What the Kind does not need is unset.
 type Event = machine.Notice
 
 // Kinds of events.
 const (
-	EventStarted   = machine.NoticeStarted
-	EventReset     = machine.NoticeReset
-	EventTruncated = machine.NoticeTruncated
-	EventReplaced  = machine.NoticeReplaced
-	EventHalted    = machine.NoticeHalted
-	EventRetrying  = machine.NoticeRetrying
-	EventReplica   = machine.NoticeReplica
-	EventSession   = machine.NoticeSession
+	EventStarted   = machine.NoticeStarted   // the first position of a partition is known: New, looked up by Where
+	EventReset     = machine.NoticeReset     // the reset policy replaced position Old by New
+	EventTruncated = machine.NoticeTruncated // the log was cut below position Old; New is where the logs part
+	EventReplaced  = machine.NoticeReplaced  // the topic was deleted and created again
+	EventHalted    = machine.NoticeHalted    // nothing more is read until Seek
+	EventRetrying  = machine.NoticeRetrying  // an attempt failed, another follows
+	EventReplica   = machine.NoticeReplica   // Broker is a nearer replica and is read from now on; -1: the leader again
+	EventSession   = machine.NoticeSession   // the fetch session with Broker was lost, and is made anew
 
-	EventAssigned     = machine.NoticeAssigned
-	EventRevoked      = machine.NoticeRevoked
-	EventLost         = machine.NoticeLost
-	EventCommitFailed = machine.NoticeCommitFailed
-	EventStalled      = machine.NoticeStalled
+	EventAssigned     = machine.NoticeAssigned     // the group gave this member the partition
+	EventRevoked      = machine.NoticeRevoked      // it is being given up, and nothing of it is in hand
+	EventLost         = machine.NoticeLost         // it is gone without having been given up
+	EventCommitFailed = machine.NoticeCommitFailed // an offset could not be committed; Reason names it
+	EventStalled      = machine.NoticeStalled      // max.poll.interval.ms has passed
 
-	EventStandstill = machine.NoticeStandstill
+	EventStandstill = machine.NoticeStandstill // an open transaction, Open, has kept back what follows for Config.Standstill
 )
 
 // OpenTransaction is whose transaction a read_committed reader waits for.

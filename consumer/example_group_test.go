@@ -197,6 +197,26 @@ func ExampleConsumer_CommitOffsets() {
 	// true
 }
 
+// Assigned partitions whose offsets are kept in a group: no member, no rebalance.
+func ExampleGroup_assign() {
+	ctx := context.Background()
+	cl, end := broker(ctx)
+	defer end()
+	for range 2 { // the second one goes on where the first one stopped
+		c, _ := consumer.New(cl, consumer.Group("billing"), consumer.Assign("orders", 0), consumer.OnReset(consumer.Earliest))
+		rs, err := c.Poll(ctx, 1)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(string(rs[0].Value), c.Commit(ctx))
+		c.Close(ctx)
+	}
+	// Output:
+	// o1 <nil>
+	// o2 <nil>
+}
+
 func ExampleOnAssigned() {
 	ctx := context.Background()
 	cl, end := broker(ctx)

@@ -7,7 +7,8 @@ import (
 	"github.com/ottla-kafka/ottla/groupmember"
 )
 
-// Group makes the consumer a member of a group (group.id); Subscribe says of which topics it wants its share.
+// Group names the group (group.id). With Subscribe the consumer is a member of it, and gets its share of the topics; with
+// Assign it reads what it is assigned and keeps its offsets there.
 func Group(id string) Option { return func(c *Config) { c.Group.ID = id } }
 
 // Subscribe subscribes to topics by name: the group's members share their partitions.
@@ -52,7 +53,7 @@ func AutoCommit(every time.Duration) Option {
 // ManualCommit sets enable.auto.commit=false: nothing is committed but by Commit and its like.
 func ManualCommit(c *Config) { c.Group.AutoCommit = false }
 
-// OnAssigned sets who is told of new partitions, before they are read.
+// OnAssigned sets who is told of new partitions, before they are read. It is for members, as are OnRevoked and OnLost.
 func OnAssigned(f func(ctx context.Context, parts []TopicPartition)) Option {
 	return func(c *Config) { c.Group.OnAssigned = f }
 }

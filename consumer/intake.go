@@ -48,8 +48,9 @@ type Portion struct {
 // ErrInTransaction is the error of commits while the consumer's offsets are committed by transactions; see Intake.
 var ErrInTransaction = errors.New("the offsets of this consumer are committed by transactions")
 
-// Intake hands the consumer's offsets over to transactions, until Release. It fails with ErrNoGroup without a subscription, with
-// ErrBusy when there is an Intake already, or Run or Serve works. It joins the group.
+// Intake hands the consumer's offsets over to transactions, until Release. It fails with ErrNoGroup without a group, with
+// ErrBusy when there is an Intake already, or Run or Serve works. It joins the group, if the consumer subscribes; offsets of a
+// consumer that is assigned its partitions are committed without a member, and no zombie is refused (KIP-447).
 func (c *Consumer) Intake() (*Intake, error) {
 	g, _, err := c.joined()
 	if err != nil {
@@ -65,7 +66,8 @@ func (c *Consumer) Intake() (*Intake, error) {
 	return g.intake, nil
 }
 
-// Generation identifies the membership in the group: what TxnOffsetCommit has to name. Its ID is -1 while there is none.
+// Generation identifies the membership in the group: what TxnOffsetCommit has to name. Its ID is -1 while there is none, and
+// for a consumer that is assigned its partitions.
 func (c *Consumer) Generation() groupmember.Generation {
 	if c.group == nil {
 		return groupmember.Generation{ID: -1}

@@ -27,13 +27,14 @@ const (
 	askEarliest int64 = -2
 )
 
-// BeginningOffsets asks the leaders for the first offset of each partition, assigned or not.
+// BeginningOffsets asks the leaders for the first offset of each partition, assigned or not. It tries again what passes, until
+// ctx ends, or if that has no deadline until default.api.timeout.ms has passed; what was found is returned beside an error.
 func (c *Consumer) BeginningOffsets(ctx context.Context, list ...TopicPartition) (map[TopicPartition]int64, error) {
 	return c.ends(ctx, "BeginningOffsets", askEarliest, list)
 }
 
 // EndOffsets asks the leaders for the offset behind the last record of each partition that may be read: the high
-// watermark, or with read_committed the last stable offset.
+// watermark, or with read_committed the last stable offset. It waits as BeginningOffsets does.
 func (c *Consumer) EndOffsets(ctx context.Context, list ...TopicPartition) (map[TopicPartition]int64, error) {
 	return c.ends(ctx, "EndOffsets", askLatest, list)
 }
@@ -52,7 +53,7 @@ func (c *Consumer) ends(ctx context.Context, op string, ask int64, list []TopicP
 }
 
 // OffsetsForTimes asks the leaders for the first record of each partition with that timestamp or a later one. A
-// partition without such a record is missing in the result.
+// partition without such a record is missing in the result. Times before 1970 are an error. It waits as BeginningOffsets does.
 func (c *Consumer) OffsetsForTimes(ctx context.Context, times map[TopicPartition]time.Time) (map[TopicPartition]OffsetAndTime, error) {
 	asks := make(map[TopicPartition]int64, len(times))
 	for tp, t := range times {

@@ -9,7 +9,8 @@ import (
 // Option changes a Config. Options run in order, so a later one wins.
 type Option func(*Config)
 
-// Assign adds partitions of a topic to what is read from the beginning, starting at Config.Start.
+// Assign adds partitions of a topic to what the consumer reads, beginning at Config.Start, or with Group at its committed
+// offsets.
 func Assign(topic string, partitions ...int32) Option {
 	return func(c *Config) {
 		for _, p := range partitions {
@@ -18,14 +19,14 @@ func Assign(topic string, partitions ...int32) Option {
 	}
 }
 
-// AssignAt adds one partition with a start of its own.
+// AssignAt adds one partition with a start of its own, whatever Group has committed.
 func AssignAt(topic string, partition int32, start Where) Option {
 	return func(c *Config) {
 		c.Assigned = append(c.Assigned, Assignment{TopicPartition{Topic: topic, Partition: partition}, start})
 	}
 }
 
-// StartAt sets where partitions start.
+// StartAt sets where partitions start, with Group those without a committed offset.
 func StartAt(w Where) Option { return func(c *Config) { c.Start = w } }
 
 // OnReset sets the reset policy (auto.offset.reset).
@@ -59,7 +60,7 @@ func MaxDecompressed(bytes int) Option { return func(c *Config) { c.MaxDecompres
 // Rack sets client.rack for this consumer.
 func Rack(rack string) Option { return func(c *Config) { c.Rack = rack } }
 
-// FailFast ends reading at the first error of any partition.
+// FailFast ends loops, and Run, at the first error of any partition.
 func FailFast(c *Config) { c.FailFast = true }
 
 // Intercept adds interceptors.
@@ -75,8 +76,8 @@ func Client(opts ...client.Option) Option {
 	return func(c *Config) { c.client = append(c.client, opts...) }
 }
 
-// LowLatency is a preset: brokers answer as soon as there is anything, and answers are small, so that the first record
-// of one is soon at hand.
+// LowLatency is a preset: brokers answer as soon as there is anything, and send up to 256 KiB of a partition, so that the
+// first record of an answer is soon at hand.
 func LowLatency(c *Config) {
 	c.MinBytes, c.MaxWait, c.MaxPartitionBytes = 1, 500*time.Millisecond, 256<<10
 }

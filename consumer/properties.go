@@ -61,7 +61,7 @@ func groupProperties() client.PropertyTable[Config] {
 		return client.Property[Config]{Key: key, Default: def, Doc: doc, Apply: client.SetMillis(func(c *Config) *time.Duration { return field(&c.Group) })}
 	}
 	return client.PropertyTable[Config]{
-		text("group.id", "(null)", "name of the group, for consumers that subscribe", func(g *GroupConfig) *string { return &g.ID }),
+		text("group.id", "(null)", "name of the group, for consumers that subscribe; of those that are assigned their partitions, where their offsets are kept", func(g *GroupConfig) *string { return &g.ID }),
 		text("group.instance.id", "(null)", "name of a static member", func(g *GroupConfig) *string { return &g.InstanceID }),
 		{Key: "group.protocol", Default: "classic", Doc: "how members and coordinator talk: classic or consumer (KIP-848)", Differs: "auto: consumer where the cluster has it and partition.assignment.strategy is not set, else classic",
 			Apply: applyWord("group.protocol", func(c *Config) *string { return &c.Group.Protocol }, "classic", "consumer", "auto")},

@@ -35,7 +35,7 @@ type Record struct {
 
 // Timestamp is TimestampMs as a time; the zero Time if the record has none.
 func (r *Record) Timestamp() time.Time {
-	if r.TimestampType == NoTimestamp {
+	if r.TimestampType == NoTimestamp || r.TimestampMs == -1 {
 		return time.Time{}
 	}
 	return time.UnixMilli(r.TimestampMs)

@@ -102,11 +102,13 @@ func Permanent(err error) error {
 // An error of handle is tried again (Retry), unless it is Permanent; then the record is written to the dead-letter topic
 // and counts as done, or without one Run ends with a *RecordError. handle's ctx ends when Run's ctx does, and when the
 // partition is lost or had to be given up before handle returned; context.Cause says which: ErrRevoked, ErrLost, ErrFenced,
-// ErrClosed. What handle returns after that does not count.
+// ErrClosed. What handle returns for a partition that is gone does not count; after the end of Run's ctx nil still means done,
+// and an error means not done.
 //
 // Run returns when ctx ends (its cause), when the consumer is closed (ErrClosed, after handlers have ended in good
 // order), when a record failed for good, when the membership is over (ErrFenced), when the application stalled and the
-// policy is Leave (*StallError), or when a partition was halted. Handlers have returned by then and what is done is
+// policy is Leave (*StallError), or when a partition was halted; without a group with ErrNoGroup. Other errors of partitions,
+// which pass, go to the logger. Handlers have returned by then (after a stall they are waited for 5 s) and what is done is
 // committed. Run can be called again.
 func (c *Consumer) Run(ctx context.Context, handle func(context.Context, Record) error, opts ...RunOption) (err error) {
 	if err := c.ended(ctx); err != nil {

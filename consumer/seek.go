@@ -10,7 +10,8 @@ import (
 // another goroutine one record from before may still be handed out. What is buffered is dropped. A halted partition is
 // taken up again. It does not block: a place that has to be looked up (Earliest, Latest, At) is looked up by the
 // consumer's goroutine. A broker that is waiting for data when the seek comes answers that first, so the first record
-// from the new place may take fetch.max.wait.ms.
+// from the new place may take fetch.max.wait.ms. Under Run and Serve what was taken from the old place and is not finished is
+// forgotten. For a partition that is not read the error matches ErrNotAssigned.
 func (c *Consumer) Seek(tp TopicPartition, to Where) error {
 	if to.IsZero() {
 		return fmt.Errorf("consumer: seek %s: no place given", tp)
@@ -36,7 +37,9 @@ func (c *Consumer) SeekToEnd(list ...TopicPartition) error {
 }
 
 // Pause hands out no more records of the partitions and fetches no more. Positions and what is buffered stay. From
-// inside a loop it takes effect at once, from another goroutine one record may still come.
+// inside a loop it takes effect at once, from another goroutine one record may still come; what waits for handlers of Run and
+// Serve they still get. If one of the partitions is not read the error matches ErrNotAssigned and nothing is changed. A partition
+// that the group takes away and gives back is not paused any more.
 func (c *Consumer) Pause(list ...TopicPartition) error {
 	return c.each(list, func(tp TopicPartition) machine.Event { return machine.Paused{TopicPartition: tp} })
 }

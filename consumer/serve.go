@@ -25,8 +25,8 @@ func (cl *Claim) Ending() context.Context { return cl.c.ending }
 
 // Records yields the records of the partition in order and ends by itself when the claim is to be given up, is lost, or ctx
 // ends; context.Cause of Ending or ctx says why. A record is done when the loop asks for the next one, and the last one
-// when the handler returns nil. An error is about the partition, as with Consumer.Records; it is yielded with an empty
-// record and the loop may go on.
+// when the handler returns nil. An error is about the partition, as with Consumer.Records; it is yielded with a record that
+// names the partition and nothing else, and the loop may go on.
 func (cl *Claim) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {
@@ -85,7 +85,8 @@ func (cl *Claim) done() {
 	c.inHand = nil
 }
 
-// Commit declares the record in hand done and commits what is done of this partition.
+// Commit declares the record in hand done and commits what is done of this partition, waiting as Consumer.Commit does. For a
+// claim that is gone the error is the cause of its end.
 func (cl *Claim) Commit(ctx context.Context) error {
 	g := cl.e.g
 	g.mu.Lock()

@@ -19,7 +19,8 @@ const (
 	Leave StallPolicy = iota
 	// Warn tells OnStall, observers and the logger, and stays in the group.
 	Warn
-	// Panic panics with the stack of the goroutine that does not get on.
+	// Panic panics with the stack of the goroutine that does not get on, in a goroutine of the consumer's: nobody can recover
+	// it.
 	Panic
 )
 

@@ -7,7 +7,8 @@ import (
 	"github.com/ottla-kafka/ottla/groupmember"
 )
 
-// Subscribe changes what a member of a group subscribes to, by name; a rebalance follows. It does not block.
+// Subscribe changes what a member of a group subscribes to, by name; a rebalance follows. It does not block. A consumer that
+// did not subscribe when it was made cannot do so later: ErrNoGroup.
 func (c *Consumer) Subscribe(topics ...string) error {
 	m, err := c.subscriber()
 	if err != nil {
@@ -47,7 +48,7 @@ type Membership struct {
 	Claims     []ClaimInfo // by topic and partition
 }
 
-// ClaimInfo is one partition that the group has given to this consumer.
+// ClaimInfo is one partition that the group has given to this consumer, or whose offsets it keeps in one.
 type ClaimInfo struct {
 	TopicPartition
 	State     string    // starting, reading, draining, releasing, committing
@@ -65,7 +66,7 @@ func (c ClaimInfo) String() string {
 }
 
 // Membership tells where the consumer stands in its group, without asking anybody: for health checks. Before the first call
-// that reads, and without a subscription, it is not a member of anything.
+// that reads, and without a subscription, it is not a member of anything; Claims has assigned partitions with a Group too.
 func (c *Consumer) Membership() Membership {
 	g := c.group
 	if g == nil {

@@ -76,6 +76,14 @@ func TestInterceptorsSeeAndChangeRecords(t *testing.T) {
 	})
 }
 
+func TestTimestampOfARecordWithoutOneIsZero(t *testing.T) {
+	for _, r := range []consumer.Record{{TimestampMs: -1, TimestampType: consumer.NoTimestamp}, {TimestampMs: -1}} {
+		require.True(t, r.Timestamp().IsZero())
+	}
+	before := consumer.Record{TimestampMs: -2}
+	require.Equal(t, int64(-2), before.Timestamp().UnixMilli())
+}
+
 func TestFormatsDecodeWhatJavaWrote(t *testing.T) {
 	id := "0f8fad5b-d9cb-469f-a165-70867728950e"
 	for _, c := range []struct {
