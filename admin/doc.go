@@ -19,6 +19,13 @@
 // Kafka's own Admin, a request whose answer was lost is sent a second time, so CreateTopics may say TOPIC_ALREADY_EXISTS
 // of a topic that its first attempt made, and DeleteTopics UNKNOWN_TOPIC_OR_PARTITION.
 //
+// # How long it takes
+//
+// An attempt has request.timeout.ms (30 s), a call default.api.timeout.ms (60 s) in all, or less if ctx ends; what is made of
+// several calls (Lag, resets, HangingTransactions, RemoveAllMembers) has it for each of them. A request that the brokers work
+// on for long tells them to answer in time, so that the rows that are done by then are known. Under a ctx that has ended
+// already nothing is sent.
+//
 // # Groups
 //
 // Requests about a group go to its coordinator, over the connection of administrators: a member of the same client may

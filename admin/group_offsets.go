@@ -200,6 +200,8 @@ func setCodes(op string, partitions []TopicPartition, left []int, codes map[Topi
 		switch errcode.Code(code) {
 		case errcode.UnknownMemberId:
 			hint = "the group has active members, and only they may commit: stop its consumers first"
+		case errcode.OffsetMetadataTooLarge:
+			hint = "its Metadata is longer than offset.metadata.max.bytes of the broker (4096 unless configured)"
 		case errcode.GroupSubscribedToTopic:
 			hint = "members of the group subscribe to the topic: stop its consumers first"
 		}

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,9 @@ func TestCommittedOffsetsAreListedAlteredAndDeleted(t *testing.T) {
 	require.Equal(t, int64(-1), some[0].Offset, "nothing is committed")
 	require.Equal(t, "orders-10@7", some[1].String())
 
+	_, err = a.AlterGroupOffsets(t.Context(), "g", map[admin.TopicPartition]admin.NewOffset{tp("orders", 10): {Offset: 7, Metadata: strings.Repeat("x", 5000)}})
+	require.ErrorIs(t, err, errcode.OffsetMetadataTooLarge)
+	require.ErrorContains(t, err, "offset.metadata.max.bytes")
 	_, err = a.DeleteGroupOffsets(t.Context(), "g", tp("orders", 10))
 	require.NoError(t, err)
 	_, err = a.DeleteGroupOffsets(t.Context(), "missing", tp("orders", 10))

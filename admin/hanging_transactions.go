@@ -15,7 +15,8 @@ import (
 type HangingSearch struct {
 	Topics     []string         // all their partitions
 	Partitions []TopicPartition // in addition
-	// Broker, unless nil, limits the search to partitions with a replica there, and asks that broker about them.
+	// Broker, unless nil, limits the search to partitions with a replica there, and asks that broker about them. One that the
+	// cluster does not have is an error, which matches client.ErrUnknownBroker.
 	Broker *int32
 	// MaxTimeout is the longest that a transaction of the cluster may take, transaction.max.timeout.ms of its brokers: a
 	// partition to which its producer has written within that time is not looked at. 0 stands for 15 minutes, that
@@ -68,6 +69,11 @@ func (a *Admin) HangingTransactions(ctx context.Context, search HangingSearch) (
 
 // searched are the partitions to look at.
 func (a *Admin) searched(ctx context.Context, search HangingSearch) ([]TopicPartition, error) {
+	if search.Broker != nil { // else it would be reassuring that nothing hangs there
+		if err := a.isThere(ctx, *search.Broker); err != nil {
+			return nil, err
+		}
+	}
 	list := slices.Clone(search.Partitions)
 	var topics []Topic
 	var err error

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
@@ -63,9 +64,13 @@ func (a *Admin) DeleteRecords(ctx context.Context, before map[TopicPartition]int
 		}
 		for _, i := range some {
 			p, ok := answers[partitions[i]]
+			hint := ""
+			if errcode.Code(p.ErrorCode) == errcode.OffsetOutOfRange {
+				hint = fmt.Sprintf("offset %d is not in the log; ListOffsets says which are", before[partitions[i]])
+			}
 			if !ok {
 				errs[i] = leftOut("delete records of", partitions[i].String())
-			} else if errs[i] = rowError("delete records of", partitions[i].String(), p.ErrorCode, nil); errs[i] == nil {
+			} else if errs[i] = rowError("delete records of", partitions[i].String(), p.ErrorCode, &hint); errs[i] == nil {
 				rows[i].LowWatermark = p.LowWatermark
 			}
 		}

@@ -32,8 +32,8 @@ type RemovedMember struct {
 // reasonLimit is how many characters of a reason Kafka's clients send.
 const reasonLimit = 255
 
-// RemoveMembers takes members out of a classic group, with a reason for the coordinator's log; the partitions they had are
-// distributed anew. A member that still runs joins again. Brokers before 2.4 take one member at a time and none by instance id.
+// RemoveMembers takes members out of a group of either protocol, with a reason for the coordinator's log; the partitions they
+// had are distributed anew. A member that still runs loses what it had and joins again. Brokers before 2.4 take one member at a time and none by instance id.
 func (a *Admin) RemoveMembers(ctx context.Context, group, reason string, members ...MemberIdentity) ([]RemovedMember, error) {
 	members = unique(members)
 	if len(members) == 0 {

@@ -205,6 +205,8 @@ func TestHangingTransactionsAreFoundAndAborted(t *testing.T) {
 		require.Empty(t, find(admin.HangingSearch{Topics: []string{"other"}, MaxTimeout: time.Nanosecond}))
 		_, err := a.HangingTransactions(t.Context(), admin.HangingSearch{Topics: []string{"nowhere"}})
 		require.ErrorIs(t, err, errcode.UnknownTopicOrPartition)
+		_, err = a.HangingTransactions(t.Context(), admin.HangingSearch{Broker: new(int32(7))})
+		require.ErrorIs(t, err, client.ErrUnknownBroker, "that nothing hangs there would be wrong")
 
 		off, err := k.Offsets("orders", 1)
 		require.NoError(t, err)
