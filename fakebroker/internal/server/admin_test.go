@@ -23,12 +23,12 @@ import (
 
 // admin is a connection to a broker of its own, for tests of the admin APIs.
 type admin struct {
-	t      *testing.T
+	t      testing.TB
 	broker *Broker
 	conn   net.Conn
 }
 
-func startAdmin(t *testing.T, properties map[string]string) *admin {
+func startAdmin(t testing.TB, properties map[string]string) *admin {
 	b, conn := openBroker(t, vfs.NewMem(), properties)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
@@ -38,7 +38,7 @@ func startAdmin(t *testing.T, properties map[string]string) *admin {
 }
 
 // openBroker opens a broker and a connection to it. Its ids are the same in every run.
-func openBroker(t *testing.T, fs vfs.FS, properties map[string]string) (*Broker, net.Conn) {
+func openBroker(t testing.TB, fs vfs.FS, properties map[string]string) (*Broker, net.Conn) {
 	layers, err := config.NewLayers(properties)
 	require.NoError(t, err)
 	l := network.NewMemoryListener("broker:9092")
