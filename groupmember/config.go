@@ -12,7 +12,7 @@ type Config struct {
 	// GroupID names the group (group.id). Required.
 	GroupID string
 	// InstanceID makes the member static: a restart within SessionTimeout gets the same partitions back without a
-	// rebalance (group.instance.id, KIP-345).
+	// rebalance (group.instance.id, KIP-345, brokers from 2.3 on).
 	InstanceID string
 	// Topics are subscribed to by name. Either Topics or Pattern is required.
 	Topics []string

@@ -14,6 +14,8 @@ type (
 	Protocol = machine.Protocol
 	// Generation identifies what a member's assignment and commits belong to.
 	Generation = machine.Generation
+	// GroupError is the final error of a member: which group refused what, why, and what to do.
+	GroupError = machine.GroupError
 	// Assignor distributes partitions in the classic protocol. Own ones are given by the option Assignors.
 	Assignor = machine.Assignor
 	// Subscription is what an Assignor gets to know of a member.

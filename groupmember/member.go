@@ -210,7 +210,7 @@ func (m *Member) Assignment() []TopicPartition {
 	return slices.Clone(m.machine.Owned())
 }
 
-// Context ends when the member has ended, with ErrClosed or the final error as its cause.
+// Context ends when the member has ended, with ErrClosed or the final error, a *GroupError, as its cause.
 func (m *Member) Context() context.Context { return m.ctx }
 
 // Config is a copy of the configuration in use.
@@ -230,7 +230,10 @@ func (m *Member) Subscribe(topics ...string) error {
 
 // SubscribePattern changes the subscription to an RE2 expression; a rebalance follows.
 func (m *Member) SubscribePattern(re2 string) error {
-	if _, err := regexp.Compile(re2); err != nil || re2 == "" {
+	if re2 == "" {
+		return &client.FieldError{Key: "Pattern", Reason: "is empty; to give everything up, Leave or Close"}
+	}
+	if _, err := regexp.Compile(re2); err != nil {
 		return &client.FieldError{Key: "Pattern", Value: re2, Reason: fmt.Sprintf("is no RE2 expression: %v", err)}
 	}
 	m.mu.Lock()

@@ -43,7 +43,11 @@ func (m *Member) failed(now time.Time, ev Failed, eff *Effects) {
 		m.goodbye(now, errcode.CoordinatorNotAvailable, eff)
 	case ev.Unsupported && m.fallBack():
 	case ev.Final || ev.Unsupported:
-		m.end(m.refused(ev.Request.Body.Key().String(), ev.Err, ""), ErrLost, eff)
+		err := m.refused(ev.Request.Body.Key().String(), ev.Err, "")
+		if ev.Unsupported && m.generation.Protocol == Consumer {
+			err.Hint = hints[errcode.UnsupportedVersion]
+		}
+		m.end(err, ErrLost, eff)
 	default:
 		m.coordinatorLost(now, "coordinator does not answer")
 	}
@@ -61,7 +65,7 @@ func (m *Member) fallBack() bool {
 }
 
 // refused words a final error.
-func (m *Member) refused(op string, err error, text string) error {
+func (m *Member) refused(op string, err error, text string) *GroupError {
 	code, _ := err.(errcode.Code)
 	return &GroupError{Group: m.cfg.GroupID, Op: op, Text: text, Hint: hints[code], Err: err}
 }

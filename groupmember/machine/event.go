@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ottla-kafka/ottla/wire"
@@ -154,12 +155,17 @@ const (
 
 // Append appends the body in a version, in the shape that version has.
 func (r *Request) Append(dst []byte, version int16) ([]byte, error) {
-	if leave, ok := r.Body.(*message.LeaveGroupRequest); ok {
-		body := *leave
-		if version < 3 {
-			body.MemberId, body.Members = body.Members[0].MemberId, nil
+	switch body := r.Body.(type) {
+	case *message.JoinGroupRequest:
+		if version < 5 && body.GroupInstanceId != nil {
+			return dst, fmt.Errorf("group.instance.id (%q) takes brokers from 2.3 on", *body.GroupInstanceId)
 		}
-		return body.AppendTo(dst, version)
+	case *message.LeaveGroupRequest:
+		if version < 3 {
+			old := *body
+			old.MemberId, old.Members = old.Members[0].MemberId, nil
+			return old.AppendTo(dst, version)
+		}
 	}
 	return r.Body.AppendTo(dst, version)
 }
