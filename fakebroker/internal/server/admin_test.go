@@ -37,23 +37,28 @@ func startAdmin(t testing.TB, properties map[string]string) *admin {
 	return &admin{t: t, broker: b, conn: conn}
 }
 
-// openBroker opens a broker and a connection to it. Its ids are the same in every run.
+// openBroker opens a broker and a connection to it.
 func openBroker(t testing.TB, fs vfs.FS, properties map[string]string) (*Broker, net.Conn) {
+	l := network.NewMemoryListener("broker:9092")
+	b, err := Open(t.Context(), optionsOf(t, fs, l, properties))
+	require.NoError(t, err)
+	conn, err := l.Dial(context.Background())
+	require.NoError(t, err)
+	return b, conn
+}
+
+// optionsOf makes ids that are the same in every run.
+func optionsOf(t testing.TB, fs vfs.FS, l net.Listener, properties map[string]string) Options {
 	layers, err := config.NewLayers(properties)
 	require.NoError(t, err)
-	l := network.NewMemoryListener("broker:9092")
 	var ids atomic.Uint64
-	b, err := Open(t.Context(), Options{
+	return Options{
 		Config: layers, FS: fs, Dirs: []string{"/data"}, NodeID: 1, ClusterID: "AAECAwQFBgcICQoLDA0ODw",
 		Listeners: []Listener{{Name: "PLAINTEXT", Host: "broker", Port: 9092, Listener: l}},
 		Faults:    new(fault.Set), Logger: slog.New(slog.DiscardHandler),
 		NewUUID: func() (u wire.UUID) { binary.BigEndian.PutUint64(u[8:], 0x1000+ids.Add(1)); return u },
 		Random:  func(int64) int64 { return 0 },
-	})
-	require.NoError(t, err)
-	conn, err := l.Dial(context.Background())
-	require.NoError(t, err)
-	return b, conn
+	}
 }
 
 // ask sends a request in a version and returns the answer.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/group"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/network"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
 	"github.com/ottla-kafka/ottla/wire"
@@ -63,9 +65,16 @@ func TestNothingIsDoneUnderAContextThatHasEnded(t *testing.T) {
 	cause := errcode.OperationNotAttempted
 	cancel(cause)
 	for range 20 { // a select between two that are ready would take either
+		fs, l := vfs.NewMem(), network.NewMemoryListener("broker:9092")
+		_, err := Open(ended, optionsOf(t, fs, l, nil))
+		require.ErrorIs(t, err, cause)
+		_, err = fs.List("/data")
+		require.ErrorIs(t, err, vfs.ErrNotExist)
+		_, err = l.Dial(t.Context())
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		require.ErrorIs(t, a.broker.AwaitTopic(ended, "orders"), cause)
 		require.ErrorIs(t, a.broker.AwaitOffset(ended, "orders", 0, 0), cause)
-		_, err := a.broker.Propose(ended, &message.CreateTopicsRequest{})
+		_, err = a.broker.Propose(ended, &message.CreateTopicsRequest{})
 		require.ErrorIs(t, err, cause)
 		_, err = a.broker.Groups(ended)
 		require.ErrorIs(t, err, cause)

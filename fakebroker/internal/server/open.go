@@ -72,6 +72,9 @@ func Open(ctx context.Context, opts Options) (*Broker, error) {
 }
 
 func (b *Broker) open(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	now := time.Now()
 	if err := b.adoptClusterID(); err != nil {
 		return err

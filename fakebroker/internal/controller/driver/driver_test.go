@@ -218,6 +218,19 @@ func TestRequestsAreAnsweredAfterClose(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
+func TestNothingIsAskedUnderAContextThatHasEnded(t *testing.T) {
+	n := start(t, options(t, vfs.NewMem(), nil), -1)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	before, _ := n.img().Offset()
+	_, err := n.Register(ended, Registration{BrokerID: 1})
+	require.ErrorIs(t, err, context.Canceled)
+	n.do(&message.DescribeQuorumRequest{}) // comes after whatever was asked
+	after, _ := n.img().Offset()
+	require.Equal(t, before, after)
+	require.NoError(t, n.Close())
+}
+
 func ExampleOpen() {
 	layers, err := config.NewLayers(nil)
 	if err != nil {

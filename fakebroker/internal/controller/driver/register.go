@@ -52,8 +52,11 @@ func (d *Driver) registration(r Registration) *message.BrokerRegistrationRequest
 	return req
 }
 
-// ask submits and waits.
+// ask submits and waits; under a ctx that has ended it does neither.
 func (d *Driver) ask(ctx context.Context, req message.Request) (message.Response, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	type answer struct {
 		resp message.Response
 		err  error
