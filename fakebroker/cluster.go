@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +24,9 @@ import (
 // memoryDir is log.dirs of a cluster in memory.
 const memoryDir = "/kafka-logs"
 
-// A Cluster is a running (or stopped) cluster of one node. Its methods may be called from any goroutine.
+// A Cluster is a running (or stopped) cluster of one node. Its methods may be called from any goroutine. Under a context
+// that has ended already they return its cause and begin nothing, but for Close; what needs a running broker returns
+// ErrStopped when there is none, or it stops meanwhile.
 type Cluster struct {
 	settings *Settings
 	layers   map[string]string // server properties but for the listeners
@@ -106,6 +108,14 @@ func New(opts ...Option) (*Cluster, error) {
 	return k, nil
 }
 
+// located is an error of the data folder with its name, which the operating system's may lack.
+func (s *Settings) located(err error) error {
+	if s.Dir == "" || strings.Contains(err.Error(), s.Dir) {
+		return err
+	}
+	return fmt.Errorf("data in %s: %w", s.Dir, err)
+}
+
 // properties completes the server properties with what the settings imply.
 func (k *Cluster) properties() error {
 	k.layers = map[string]string{
@@ -125,13 +135,16 @@ func (k *Cluster) properties() error {
 	if len(k.settings.Users) > 0 {
 		k.layers["sasl.enabled.mechanisms"] = "PLAIN"
 	}
-	id, err := strconv.ParseInt(k.layers["node.id"], 10, 32)
-	if err != nil || id < 0 {
-		return fmt.Errorf("node.id %q is no broker id", k.layers["node.id"])
+	layers, err := config.NewLayers(k.layers)
+	if err != nil {
+		return err
+	}
+	id := layers.Int("node.id")
+	if id < 0 {
+		return &config.InvalidValueError{Key: "node.id", Value: k.layers["node.id"], Reason: "Value must be at least 0"}
 	}
 	k.node = int32(id)
-	_, err = config.NewLayers(k.layers)
-	return err
+	return nil
 }
 
 // start opens listeners and broker; nothing of them is left after an error.
@@ -186,7 +199,7 @@ func (k *Cluster) start(ctx context.Context) error {
 		FailedAuthDelay: time.Duration(layers.Int("connection.failed.authentication.delay.ms")) * time.Millisecond,
 	})
 	if err != nil {
-		return err
+		return k.settings.located(err)
 	}
 	k.mu.Lock()
 	k.broker = b

@@ -2,8 +2,10 @@ package fakebroker_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -208,14 +210,40 @@ func TestCloseEndsEveryGoroutine(t *testing.T) {
 }
 
 func TestSettingsAreChecked(t *testing.T) {
-	_, err := fakebroker.New(fakebroker.Config("num.partition", "3"), fakebroker.Config("num.io.threads", "none"))
-	require.ErrorContains(t, err, "num.partitions")
-	require.ErrorContains(t, err, "num.io.threads")
-	_, err = fakebroker.New(fakebroker.Config("log.dirs", "/x"), fakebroker.Topic("t", 0))
-	require.ErrorContains(t, err, "use Dir")
-	require.ErrorContains(t, err, "0 partitions")
-	_, err = fakebroker.New(fakebroker.Topic("no/slash", 1))
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("no folder"), 0o600))
+	broken := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "meta.properties"), []byte("garbage"), 0o600))
+	listener := func(l fakebroker.Listener) fakebroker.Option { return fakebroker.AddListener(l) }
+	for _, c := range []struct {
+		say  []string
+		opts []fakebroker.Option
+	}{
+		{[]string{"num.partition (did you mean num.partitions?)", "num.io.threads"}, []fakebroker.Option{fakebroker.Config("num.partition", "3"), fakebroker.Config("num.io.threads", "none")}},
+		{[]string{"use Dir", `topic "t": 0 partitions`}, []fakebroker.Option{fakebroker.Config("log.dirs", "/x"), fakebroker.Topic("t", 0)}},
+		{[]string{`topic "t" is there twice`}, []fakebroker.Option{fakebroker.Topic("t", 1), fakebroker.Topic("t", 6)}},
+		{[]string{"no/slash"}, []fakebroker.Option{fakebroker.Topic("no/slash", 1)}},
+		{[]string{"256.0.0.1"}, []fakebroker.Option{fakebroker.Listen("256.0.0.1:1")}},
+		{[]string{"missing port"}, []fakebroker.Option{fakebroker.Listen("localhost")}},
+		{[]string{"set Advertised"}, []fakebroker.Option{fakebroker.Listen("0.0.0.0:0")}},
+		{[]string{`"x:99999": want HOST:PORT`}, []fakebroker.Option{listener(fakebroker.Listener{Advertised: "x:99999"})}},
+		{[]string{`"x": want HOST:PORT`}, []fakebroker.Option{listener(fakebroker.Listener{Advertised: "x"})}},
+		{[]string{`listener "a" is there twice`}, []fakebroker.Option{listener(fakebroker.Listener{Name: "A"}), listener(fakebroker.Listener{Name: "a"})}},
+		{[]string{`listener "CONTROLLER"`}, []fakebroker.Option{listener(fakebroker.Listener{Name: "CONTROLLER"})}},
+		{[]string{`listener "a b"`}, []fakebroker.Option{listener(fakebroker.Listener{Name: "a b"})}},
+		{[]string{"no certificate"}, []fakebroker.Option{fakebroker.TLS(&tls.Config{})}},
+		{[]string{`listener "A": TLS: the config has no certificate`}, []fakebroker.Option{listener(fakebroker.Listener{Name: "A", TLS: &tls.Config{}})}},
+		{[]string{"a user has no name"}, []fakebroker.Option{fakebroker.User("", "x")}},
+		{[]string{`cluster id "x": want 22 characters`}, []fakebroker.Option{fakebroker.ClusterID("x")}},
+		{[]string{"node.id", "at least 0"}, []fakebroker.Option{fakebroker.NodeID(-1)}},
+		{[]string{file}, []fakebroker.Option{fakebroker.Dir(file)}},
+		{[]string{broken, "garbage"}, []fakebroker.Option{fakebroker.Dir(broken)}},
+	} {
+		_, err := fakebroker.New(c.opts...)
+		for _, text := range c.say {
+			require.ErrorContains(t, err, text)
+		}
+	}
+	_, err := fakebroker.New(fakebroker.Topic("no/slash", 1))
 	require.ErrorIs(t, err, errcode.InvalidTopicException)
-	_, err = fakebroker.New(fakebroker.Listen("256.0.0.1:1"))
-	require.Error(t, err)
 }

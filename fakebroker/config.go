@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ottla-kafka/ottla/fakebroker/internal/bug"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
+	"github.com/ottla-kafka/ottla/wire"
 )
 
 // Settings says what a cluster is to be. Options change it; the zero value of every field means what its comment says.
@@ -27,7 +32,8 @@ type Settings struct {
 	TLS *tls.Config
 	// Users, when there are any, make every listener demand SASL/PLAIN.
 	Users map[string]string
-	// ClusterID is the id of a new cluster, 22 characters of base64. Empty: a random one. A Dir keeps the id it has.
+	// ClusterID is the id of a new cluster, 22 characters of base64. Empty: a random one. A Dir keeps the id that it has, and
+	// refuses another.
 	ClusterID string
 	// Logger takes what the broker has to say. Nil: nothing with New, tb.Output() with Start.
 	Logger *slog.Logger
@@ -62,7 +68,9 @@ type Listener struct {
 	Plain bool
 }
 
-// An Option changes Settings.
+// An Option changes Settings. A function of one's own is one too:
+//
+//	fakebroker.New(func(s *fakebroker.Settings) { s.Properties["num.partitions"] = "3" })
 type Option func(*Settings)
 
 // Config sets one server property, such as message.max.bytes or num.partitions, by its Kafka name.
@@ -73,7 +81,7 @@ func Config(key, value string) Option {
 // NodeID sets node.id; the default is 1.
 func NodeID(id int32) Option { return Config("node.id", strconv.Itoa(int(id))) }
 
-// Topic has a topic made at the start.
+// Topic has a topic made at the start, with one replica; one that a Dir has already stays as it is.
 func Topic(name string, partitions int) Option {
 	return TopicWith(TopicSpec{Name: name, Partitions: partitions})
 }
@@ -98,17 +106,17 @@ func AddListener(l Listener) Option {
 	return func(s *Settings) { s.Listeners = append(s.Listeners, l) }
 }
 
-// TLS secures the listeners.
+// TLS secures the listeners, but for those that have a config of their own or are Plain. The config needs a certificate.
 func TLS(cfg *tls.Config) Option {
 	return func(s *Settings) { s.TLS = cfg }
 }
 
-// User adds a user for SASL/PLAIN, which every listener then demands.
+// User adds a user for SASL/PLAIN, which every listener then demands, but for those that are Plain.
 func User(name, secret string) Option {
 	return func(s *Settings) { s.Users[name] = secret }
 }
 
-// ClusterID sets the id of a new cluster.
+// ClusterID sets the id of a new cluster, 22 characters of base64; a Dir keeps the id that it has, and refuses another.
 func ClusterID(id string) Option {
 	return func(s *Settings) { s.ClusterID = id }
 }
@@ -158,18 +166,62 @@ var reserved = map[string]string{
 
 func (s *Settings) validate() error {
 	var errs []error
-	for key, instead := range reserved {
+	for _, key := range slices.Sorted(maps.Keys(reserved)) {
 		if _, ok := s.Properties[key]; ok {
-			errs = append(errs, fmt.Errorf("property %s cannot be set: %s", key, instead))
+			errs = append(errs, fmt.Errorf("property %s cannot be set: %s", key, reserved[key]))
 		}
 	}
 	if _, err := image.ChosenLevels(s.Features); err != nil {
 		errs = append(errs, err)
 	}
+	named := make(map[string]bool)
 	for _, t := range s.Topics {
 		if t.Partitions < 1 {
 			errs = append(errs, fmt.Errorf("topic %q: %d partitions, at least 1 is needed", t.Name, t.Partitions))
 		}
+		if named[t.Name] {
+			errs = append(errs, fmt.Errorf("topic %q is there twice", t.Name))
+		}
+		named[t.Name] = true
 	}
-	return errors.Join(errs...)
+	if s.ClusterID != "" {
+		if _, err := wire.ParseUUID(s.ClusterID); err != nil {
+			errs = append(errs, fmt.Errorf("cluster id %q: want 22 characters of base64, such as MkU3OEVBNTcwNTJENDM2Qg: %w", s.ClusterID, err))
+		}
+	}
+	if _, ok := s.Users[""]; ok {
+		errs = append(errs, errors.New("a user has no name"))
+	}
+	return errors.Join(append(errs, s.validateListeners()...)...)
+}
+
+var listenerName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (s *Settings) validateListeners() (errs []error) {
+	if !canServe(s.TLS) {
+		errs = append(errs, errors.New("TLS: the config has no certificate"))
+	}
+	named := make(map[string]bool)
+	for _, l := range s.Listeners {
+		upper := strings.ToUpper(l.Name) // Apache Kafka's names have no case
+		switch {
+		case l.Name == "":
+		case !listenerName.MatchString(l.Name):
+			errs = append(errs, fmt.Errorf("listener %q: want a name of letters, digits, _ and -", l.Name))
+		case upper == "CONTROLLER":
+			errs = append(errs, fmt.Errorf("listener %q: that is the name of the controller's own", l.Name))
+		case named[upper]:
+			errs = append(errs, fmt.Errorf("listener %q is there twice", l.Name))
+		}
+		named[upper] = true
+		if !canServe(l.TLS) {
+			errs = append(errs, fmt.Errorf("listener %q: TLS: the config has no certificate", l.Name))
+		}
+	}
+	return errs
+}
+
+// canServe reports whether a config has what a server needs; nil is no TLS.
+func canServe(c *tls.Config) bool {
+	return c == nil || len(c.Certificates) > 0 || c.GetCertificate != nil || c.GetConfigForClient != nil
 }

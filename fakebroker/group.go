@@ -7,20 +7,57 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/server"
 )
 
-// A Group is a consumer group as the coordinator sees it at one moment: members, assignments, committed offsets, and a
-// history of its rebalances with their causes. A group that does not exist has state "Dead".
+// A Group is a consumer group as the coordinator sees it at one moment. Its fields:
+//
+//	ID              string
+//	Type            string        "classic" or "consumer", "" for a group that is not there
+//	State           a string      by Kafka's name, as for GroupIs; "Dead" for a group that is not there
+//	ProtocolType    string        "consumer" for consumers of either protocol
+//	Protocol        string        the assignor: of a classic group the chosen one, of a consumer group the broker's
+//	Generation      int32         of a classic group; the epoch of a consumer group
+//	AssignmentEpoch int32         the epoch that the target of a consumer group was made for
+//	Leader          string        member id, classic groups only
+//	Members         []GroupMember
+//	Offsets         []GroupOffset what is committed
+//	History         []GroupEvent  oldest first; the oldest are dropped after a thousand or so
 type Group = group.View
 
-// A GroupMember is one member of a Group.
+// A GroupMember is one member of a Group. Its fields; partitions have a Topic and a Partition:
+//
+//	ID, InstanceID string   member id; group.instance.id, "" for a dynamic member
+//	ClientID, Host string
+//	Epoch          int32    the member epoch of a consumer group, the generation of a classic one
+//	State          string   "stable", "unrevoked" or "unreleased" in a consumer group; "joining", "syncing" or "stable" in a
+//	                        classic one
+//	Classic        bool     it speaks the classic protocol
+//	Topics         []string that it is subscribed to by name
+//	Regex          string   that it is subscribed to by pattern
+//	Assigned       list of partitions
+//	Revoking       list of partitions that it was told to give up, and has not yet
+//	Target         list of partitions, consumer groups only
 type GroupMember = group.Member
 
-// A GroupOffset is one committed offset of a Group.
+// A GroupOffset is one committed offset of a Group. Its fields:
+//
+//	Topic       string
+//	Partition   int32
+//	Offset      int64     of the next record to read
+//	LeaderEpoch int32     -1 unknown
+//	Metadata    string    the member's own
+//	CommittedAt time.Time
 type GroupOffset = group.Offset
 
-// A GroupEvent is one line of a Group's history.
+// A GroupEvent is one line of a Group's history. Its fields:
+//
+//	At         time.Time
+//	Cause      GroupCause
+//	Member     string     whose doing it was, "" for nobody's
+//	Instance   string     the member's group.instance.id
+//	Reason     string     what the member gave as its reason (KIP-800), or more words on the cause
+//	Generation int32      the group's generation or epoch before the event
 type GroupEvent = group.Event
 
-// GroupCause says why a group rebalanced, or what became of it.
+// GroupCause says why a group rebalanced, or what became of it: a text such as "member joined".
 type GroupCause = group.Cause
 
 // The causes in a group's history.
@@ -30,15 +67,16 @@ const (
 	MemberRejoined       = group.MemberRejoined
 	StaticMemberReplaced = group.StaticMemberReplaced
 	SessionTimeout       = group.SessionTimeout
-	PollIntervalExceeded = group.PollIntervalExceeded
-	RebalanceTimeout     = group.RebalanceTimeout
+	PollIntervalExceeded = group.PollIntervalExceeded // the member left and said so
+	RebalanceTimeout     = group.RebalanceTimeout     // the member did not join, or revoke, in time
 	SyncTimeout          = group.SyncTimeout
 	SubscriptionChanged  = group.SubscriptionChanged
-	PartitionsChanged    = group.PartitionsChanged
-	MemberFenced         = group.MemberFenced
-	RebalanceForced      = group.Forced
-	GroupBalanced        = group.Balanced
-	GroupConverted       = group.Converted
+	PartitionsChanged    = group.PartitionsChanged // of a subscribed topic: more of them, or the topic came or went
+	MemberFenced         = group.MemberFenced      // by Cluster.FenceMember
+	RebalanceForced      = group.Forced            // by Cluster.ForceRebalance
+	GroupWriteFailed     = group.WriteFailed       // to __consumer_offsets
+	GroupBalanced        = group.Balanced          // the rebalance is over: every member has, or can ask for, its part
+	GroupConverted       = group.Converted         // between the classic and the consumer protocol
 )
 
 // A GroupCheck is something that AwaitGroup can wait for.
@@ -79,7 +117,7 @@ func GroupCommitted(topic string, partition int32, offset int64) GroupCheck {
 	}
 }
 
-// Group returns a group. An error means that its coordinator cannot be asked: the broker is stopped, or still loading it.
+// Group returns a group; one that does not exist has state "Dead", and is no error. An error means that its coordinator cannot be asked: the broker is stopped, or still loading it.
 func (k *Cluster) Group(ctx context.Context, id string) (g *Group, err error) {
 	err = k.with(ctx, func(ctx context.Context, b *server.Broker) (err error) {
 		g, err = b.Group(ctx, id)

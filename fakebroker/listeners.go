@@ -96,15 +96,12 @@ func (l *bound) bind() (server.Listener, error) {
 		l.advertised = l.addr
 	}
 	host, port, err := net.SplitHostPort(l.advertised)
-	if err == nil {
-		var n uint64
-		n, err = strconv.ParseUint(port, 10, 16)
-		l.host, l.port = host, int32(n)
-	}
-	if err != nil {
+	n, notNumber := strconv.ParseUint(port, 10, 16)
+	if err != nil || notNumber != nil {
 		_ = out.Listener.Close()
-		return out, fmt.Errorf("listener %s: advertised address %q: %w", l.name, l.advertised, err)
+		return out, fmt.Errorf("listener %s: advertised address %q: want HOST:PORT, with a port up to 65535", l.name, l.advertised)
 	}
+	l.host, l.port = host, int32(n)
 	if ip := net.ParseIP(l.host); ip != nil && ip.IsUnspecified() {
 		_ = out.Listener.Close()
 		return out, fmt.Errorf("listener %s: clients cannot be told to connect to %s; bind to an address, or set Advertised", l.name, l.host)

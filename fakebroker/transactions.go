@@ -8,14 +8,25 @@ import (
 	"github.com/ottla-kafka/ottla/fakebroker/internal/transaction"
 )
 
-// A Transaction is a transactional id as its coordinator sees it at one moment: its state, who the producer is, what is
-// in the open transaction, and how many have ended and why. An id that does not exist has state TransactionDead.
+// A Transaction is a transactional id as its coordinator sees it at one moment. Its fields:
+//
+//	ID            string
+//	State         TransactionState       TransactionDead for an id that does not exist
+//	ProducerID    int64                  of the producer that has the id now, -1 when there is none
+//	ProducerEpoch int16                  likewise
+//	Timeout       time.Duration          transaction.timeout.ms of that producer
+//	Start         time.Time              of the open, or else the last, transaction; zero when there was none
+//	Updated       time.Time              when the id last changed; transactional.id.expiration.ms counts from here
+//	Partitions    []TransactionPartition in the open transaction, or still to be ended; those of __consumer_offsets too
+//	Version       int16                  of the protocol: 2 for KIP-890, else 0
+//	Commits, Aborts  int                 transactions that were completed since the broker started or the coordinator loaded
+//	TimeOuts, Fences int                 aborts that the coordinator decided: by the timeout, for a new producer
 type Transaction = transaction.View
 
 // A TransactionState is a state of a transactional id; its String is Apache Kafka's name of it.
 type TransactionState = transaction.State
 
-// A TransactionPartition is one partition in a transaction.
+// A TransactionPartition is one partition in a transaction: its Topic and Partition.
 type TransactionPartition = transaction.TopicPartition
 
 // The states of a transactional id. In the Prepare states the outcome is decided and the markers are being written.
