@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -96,4 +97,34 @@ func TestASilentBrokerIsAskedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// ctx may end at each step on the way: connecting, finding who is to be asked, asking. The call ends with it, and leaves
+// nothing behind.
+func TestEndOfContextIsObeyedAtEveryStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peer(t, 2, coordinated(func(r *wiretest.Request) message.Response {
+			time.Sleep(5 * time.Millisecond)
+			if r.Key == wire.KeyMetadata || r.Key == wire.KeyApiVersions {
+				return nil
+			}
+			return r.Body.NewResponse()
+		}, func(string) int32 { return 2 }))
+		p.SetTopic("x", 0, 1)
+		enough := errors.New("enough")
+		for i, m := range methods(t, admin.New(nil)) {
+			for limit, over := 2*time.Millisecond, true; over; limit += 5 * time.Millisecond {
+				require.Less(t, limit, 10*time.Second, m.name)
+				a, err := admin.Dial(nil, client.Cluster(p), client.RetryBackoff(time.Millisecond, 4*time.Millisecond))
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), limit, enough)
+				began := time.Now()
+				_, err = methods(t, a)[i].call(ctx, 1)
+				require.LessOrEqual(t, time.Since(began), limit, m.name)
+				over = errors.Is(err, enough)
+				cancel()
+				require.NoError(t, a.Close(t.Context()))
+			}
+		}
+	})
 }

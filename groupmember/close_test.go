@@ -65,8 +65,21 @@ func TestEndOfContextIsObeyedEverywhere(t *testing.T) {
 				require.ErrorIs(t, err, stop)
 			} else {
 				committed := within(func(ctx context.Context) error { return m.Commit(ctx, at(1)) })
-				closed := within(m.Close)
-				if committed == nil && closed == nil {
+				asked := within(func(ctx context.Context) error {
+					got, err := m.Committed(ctx, tp("a", 0))
+					require.True(t, err != nil || len(got) == 1)
+					return err
+				})
+				waited := within(func(ctx context.Context) (err error) {
+					for g, e := range m.Generations(ctx) { // the second one never comes
+						require.True(t, g != nil || e != nil)
+						err = e
+					}
+					return err
+				})
+				require.ErrorIs(t, waited, stop)
+				closed := within([]func(context.Context) error{m.Close, m.Leave}[done%2])
+				if committed == nil && asked == nil && closed == nil {
 					done++
 				}
 				require.Equal(t, groupmember.Ended, m.State())

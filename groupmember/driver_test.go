@@ -68,6 +68,16 @@ func (s *scripted) answer(r *wiretest.Request) message.Response {
 	case *message.LeaveGroupRequest:
 		s.left++
 		return &message.LeaveGroupResponse{}
+	case *message.OffsetFetchRequest:
+		g := message.OffsetFetchResponseGroup{GroupId: "g"}
+		for _, t := range req.Groups[0].Topics {
+			rt := message.OffsetFetchResponseTopics{Name: t.Name, TopicId: t.TopicId}
+			for _, p := range t.PartitionIndexes {
+				rt.Partitions = append(rt.Partitions, message.OffsetFetchResponsePartitions{PartitionIndex: p, CommittedOffset: 4, CommittedLeaderEpoch: -1})
+			}
+			g.Topics = append(g.Topics, rt)
+		}
+		return &message.OffsetFetchResponse{Groups: []message.OffsetFetchResponseGroup{g}}
 	case *message.OffsetCommitRequest:
 		s.commits = append(s.commits, req)
 		resp := &message.OffsetCommitResponse{}
