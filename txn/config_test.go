@@ -2,7 +2,9 @@ package txn_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,20 +74,61 @@ func TestValidateSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "txn.Client is for Dial")
 }
 
-// Nobody answers: New ends with its ctx, and says why it took so long.
+// Nobody answers: the log says so after a few seconds and then ever more rarely, and New ends after max.block.ms, or earlier
+// with its ctx; its error says what stood in the way.
 func TestNewSaysWhatStandsInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k, cl := cluster(t, 2)
+		k, _ := cluster(t, 2)
 		require.NoError(t, k.Stop(t.Context()))
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-		defer cancel()
-		_, err := txn.New(ctx, cl, "tx")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var log lines
+		cl := connect(t, k, client.Logger(slog.New(slog.NewTextHandler(&log, nil))))
+		began := time.Now()
+		_, err := txn.New(t.Context(), cl, "tx")
+		require.Equal(t, time.Minute, time.Since(began))
+		require.ErrorIs(t, err, client.ErrTimeout)
 		require.Equal(t, txn.Abortable, txn.Class(err))
+		for _, part := range []string{"max.block.ms (1m0s)", "the last attempt said", "is the broker running"} {
+			require.ErrorContains(t, err, part)
+		}
+		said := log.with("no producer id yet")
+		require.Len(t, said, 4, "after 3, 9, 21 and 45 seconds")
+		for _, part := range []string{"level=WARN", "transactional.id=tx", "after=3s", "is the broker running"} {
+			require.Contains(t, said[0], part)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err = txn.New(ctx, cl, "tx")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "the last attempt said")
 		require.NoError(t, k.Restart(t.Context()))
 		open(t, cl, "tx")
+		time.Sleep(time.Hour)
+		require.Len(t, log.with("no producer id yet"), 5, "nothing more when it is over")
 	})
+}
+
+// lines is a log that can be asked.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) with(part string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, part) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // idle is a client that talks to nobody.
@@ -117,12 +160,14 @@ func TestLintOfTimeouts(t *testing.T) {
 
 // The broker's refusal names the key on both sides.
 func TestATimeoutThatTheBrokerRefuses(t *testing.T) {
-	_, cl := cluster(t, 2, fakebroker.Config("transaction.max.timeout.ms", "10000"))
-	_, err := txn.New(t.Context(), cl, "tx", txn.TransactionTimeout(time.Minute))
-	require.ErrorIs(t, err, errcode.InvalidTransactionTimeout)
-	require.Equal(t, txn.Fenced, txn.Class(err))
-	require.ErrorContains(t, err, "transaction.timeout.ms")
-	require.ErrorContains(t, err, "transaction.max.timeout.ms")
+	synctest.Test(t, func(t *testing.T) {
+		_, cl := cluster(t, 2, fakebroker.Config("transaction.max.timeout.ms", "10000"))
+		_, err := txn.New(t.Context(), cl, "tx", txn.TransactionTimeout(time.Minute))
+		require.ErrorIs(t, err, errcode.InvalidTransactionTimeout)
+		require.Equal(t, txn.Fenced, txn.Class(err))
+		require.ErrorContains(t, err, "transaction.timeout.ms")
+		require.ErrorContains(t, err, "transaction.max.timeout.ms")
+	})
 }
 
 func TestClassOfErrors(t *testing.T) {

@@ -16,7 +16,7 @@ func (s *Session) Do(ctx context.Context, f func(ctx context.Context, tx *Tx) er
 		return err
 	}
 	err = tx.run(ctx, f)
-	if out := tx.Outcome(); out != Open {
+	if tx.endedByCaller() {
 		return err
 	}
 	if err == nil {

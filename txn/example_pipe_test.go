@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
@@ -65,7 +66,7 @@ func ExampleSession_Pipe() {
 	defer s.Close(context.WithoutCancel(ctx))
 	err = s.Pipe(ctx, c, func(ctx context.Context, tx *txn.Tx, r consumer.Record) error {
 		return tx.Submit(ctx, producer.Record{Topic: "invoices", Key: r.Key, Value: bytes.ToUpper(r.Value)}, nil)
-	}, txn.CommitRecords(3), txn.OnCommit(func(records int) {
+	}, txn.CommitEvery(30*time.Second), txn.CommitRecords(3), txn.OnCommit(func(records int) {
 		fmt.Println(records, "orders are billed")
 		interrupt()
 	}))
@@ -99,7 +100,7 @@ func ExampleSession_PipeBatches() {
 			}
 		}
 		return nil
-	}, txn.CommitRecords(3), txn.OnCommit(func(int) { interrupt() }), txn.OnAbort(func(cause error) { fmt.Println(cause) }))
+	}, txn.CommitEvery(30*time.Second), txn.CommitRecords(3), txn.OnCommit(func(int) { interrupt() }), txn.OnAbort(func(cause error) { fmt.Println(cause) }))
 	fmt.Println(errors.Is(err, context.Canceled))
 	invoices(context.WithoutCancel(ctx), cl, 3)
 	// Output:

@@ -31,6 +31,11 @@ type offsetSource = func() (group string, g groupmember.Generation, at map[group
 // dooms the transaction.
 func (tx *Tx) sendOffsets(ctx context.Context, source offsetSource) error {
 	s := tx.s
+	if ctx.Err() != nil {
+		err := s.fail("SendOffsets", Abortable, context.Cause(ctx))
+		s.step(machine.Spoiled{Err: err})
+		return err
+	}
 	for tries, before := 1, (groupmember.Generation{}); ; tries++ {
 		group, g, at, err := source()
 		if err != nil {

@@ -33,7 +33,8 @@ import (
 // write in time) is done again from the committed offsets, after a pause that grows to retry.backoff.max.ms (OnAbort is told, a
 // warning logged). A commit without an answer is asked about until it is known. Pipe returns
 //
-//   - when ctx ends, its cause. What handle has finished is committed first, within Grace; else aborted;
+//   - when ctx ends, its cause. What handle has finished is committed first, within Grace, and so is the record that it is at
+//     if it does not give up (Submit goes on working for it); else aborted;
 //   - a *HandlerError when handle failed: the transaction is aborted, the consumer back at the committed offsets;
 //   - an error of class Fenced (see FencedError for by whom): the session is over;
 //   - the error of a record or an offset that no repetition can heal: too large, not authorized, invalid;
@@ -81,6 +82,9 @@ type pipe struct {
 
 // run makes one transaction after the other.
 func (p *pipe) run(ctx context.Context, opts []PipeOption) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	p.o = DefaultPipeOptions()
 	for _, f := range opts {
 		f(&p.o)

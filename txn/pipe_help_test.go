@@ -156,6 +156,12 @@ func (w *worker) kill() {
 	}
 }
 
+func (w *worker) committed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.commits
+}
+
 func (w *worker) aborted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

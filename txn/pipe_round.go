@@ -71,6 +71,7 @@ func (t *round) begin() error {
 		t.p.unclear = true
 		return errors.Join(err, t.p.s.intakes.rewind(t.p.bounded))
 	}
+	tx.late = &lateness{t.ctx, t.p.bounded}
 	t.tx, t.p.unclear = tx, false
 	t.alone = context.AfterFunc(tx.Context(), func() { t.doom(context.Cause(tx.Context())) })
 	t.due.Reset(t.p.o.CommitEvery)

@@ -55,7 +55,9 @@ const (
 
 // New makes a session on a client, which stays the caller's to close, after the session. It asks the coordinator for
 // the id's producer id, which fences older sessions of the id and ends the transaction they may have left open, and
-// waits for that. The error lists everything that is wrong with the configuration, or says why the coordinator refuses.
+// waits for that, as long as ctx and max.block.ms (60 s) allow; while nobody answers a warning in the client's log says
+// why, after 3 s and then ever more rarely. The error lists everything that is wrong with the configuration, or says why
+// the coordinator refuses or who did not answer.
 func New(ctx context.Context, cl *client.Client, id string, opts ...Option) (*Session, error) {
 	cfg := DefaultConfig()
 	base := cl.Config()
@@ -70,6 +72,9 @@ func New(ctx context.Context, cl *client.Client, id string, opts ...Option) (*Se
 
 // NewFromConfig is New with a whole configuration, from FromProperties for example.
 func NewFromConfig(ctx context.Context, cl *client.Client, cfg Config) (*Session, error) {
+	if ctx.Err() != nil {
+		return nil, &Error{Class: Abortable, Op: "New", ID: cfg.ID, Err: context.Cause(ctx)}
+	}
 	if len(cfg.client) > 0 {
 		cfg.problems = append(cfg.problems, errors.New("txn.Client is for Dial; New is given a client, which has its options"))
 	}
@@ -81,6 +86,9 @@ func NewFromConfig(ctx context.Context, cl *client.Client, cfg Config) (*Session
 
 // Dial makes a session with a client of its own, which Close closes. Options for the client go in with Client.
 func Dial(ctx context.Context, seeds []string, id string, opts ...Option) (*Session, error) {
+	if ctx.Err() != nil {
+		return nil, &Error{Class: Abortable, Op: "Dial", ID: id, Err: context.Cause(ctx)}
+	}
 	cfg := DefaultConfig()
 	cfg.ID = id
 	for _, o := range opts {
@@ -125,9 +133,7 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 		s.end()
 		return nil, &Error{Class: Fenced, Op: op, ID: cfg.ID, Err: err}
 	}
-	s.step(machine.Started{})
-	err = s.await(ctx, func() bool { return s.m.State() != machine.Initializing })
-	if err != nil {
+	if err = s.register(ctx); err != nil {
 		err = s.failed(op, Abortable, fmt.Errorf("the coordinator has not given out the producer id: %w", err))
 	} else if over := s.overErr(op); over != nil {
 		err = over
@@ -137,6 +143,46 @@ func start(ctx context.Context, cl *client.Client, cfg Config, op string) (*Sess
 		return nil, err
 	}
 	return s, nil
+}
+
+// register asks for the producer id and waits for it.
+func (s *Session) register(ctx context.Context) error {
+	limit := s.cfg.Producer.MaxBlock
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within max.block.ms (%s)", client.ErrTimeout, limit))
+	defer cancel()
+	defer s.complain()()
+	s.step(machine.Started{})
+	return s.await(ctx, func() bool { return s.m.State() != machine.Initializing })
+}
+
+// The first complaint about a coordinator that does not answer, and the longest time between two.
+const (
+	firstComplaint = 3 * time.Second
+	rareComplaint  = time.Minute
+)
+
+// complain logs what stands in the way, until stop is called.
+func (s *Session) complain() (stop func()) {
+	began, next := time.Now(), firstComplaint
+	var mu sync.Mutex // guards timer, which its function sets again
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(next, func() {
+		s.cl.Logger().Warn("kafka transactions: no producer id yet", "transactional.id", s.cfg.ID, "bootstrap.servers", s.cl.Config().Seeds,
+			"after", time.Since(began).Round(time.Second), "error", s.obstacle())
+		mu.Lock()
+		defer mu.Unlock()
+		if next = min(2*next, rareComplaint); timer != nil {
+			timer.Reset(next)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+		timer = nil
+	}
 }
 
 // implicitLevel is the transaction.version from which leaders add their partitions to transactions themselves (KIP-890).
@@ -161,18 +207,37 @@ func (s *Session) await(ctx context.Context, ready func() bool) error {
 
 // interrupted is ctx's cause, with what stood in the way.
 func (s *Session) interrupted(ctx context.Context) error {
+	if trouble := s.obstacle(); trouble != nil {
+		return fmt.Errorf("%w; the last attempt said: %w", context.Cause(ctx), trouble)
+	}
+	return context.Cause(ctx)
+}
+
+// obstacle is why a coordinator has not answered what it is being asked, nil when nothing has gone wrong.
+func (s *Session) obstacle() error {
 	s.mu.Lock()
 	trouble := s.m.Trouble()
 	s.mu.Unlock()
-	if trouble == nil {
-		return context.Cause(ctx)
+	if trouble != nil {
+		return trouble
 	}
-	return fmt.Errorf("%w; the last attempt said: %w", context.Cause(ctx), trouble)
+	gone, cancel := context.WithCancel(s.life)
+	cancel() // nobody shall be asked: what the client knows will do
+	if last := s.cl.Health(gone).LastError; last != "" {
+		return errors.New(last)
+	}
+	return nil
 }
 
 // Begin starts a transaction. It waits for the end of the one before, where that is still going on or in doubt: a
 // commit without an answer is asked about again, and Last says what came out. It does no I/O otherwise.
 func (s *Session) Begin(ctx context.Context) (*Tx, error) {
+	if ctx.Err() != nil {
+		if st := s.State(); st != InTransaction && st != Doomed { // what is open is not touched
+			s.intakes.void(context.Cause(ctx))
+		}
+		return nil, s.fail("Begin", Abortable, context.Cause(ctx))
+	}
 	for {
 		err := s.await(ctx, func() bool {
 			switch s.m.State() {
@@ -300,6 +365,9 @@ func (s *Session) Producer() (id int64, epoch int16) {
 
 // Warm fetches the metadata of topics before the first record needs it.
 func (s *Session) Warm(ctx context.Context, topics ...string) error {
+	if ctx.Err() != nil {
+		return s.fail("Warm", Abortable, context.Cause(ctx))
+	}
 	if err := s.p.Warm(ctx, topics...); err != nil {
 		return s.failed("Warm", Abortable, err)
 	}
@@ -308,6 +376,9 @@ func (s *Session) Warm(ctx context.Context, topics ...string) error {
 
 // Partitions is the number of partitions of a topic; it may wait for metadata.
 func (s *Session) Partitions(ctx context.Context, topic string) (int32, error) {
+	if ctx.Err() != nil {
+		return 0, s.fail("Partitions", Abortable, context.Cause(ctx))
+	}
 	n, err := s.p.Partitions(ctx, topic)
 	if err != nil {
 		return 0, s.failed("Partitions", Abortable, err)

@@ -88,21 +88,24 @@ func TestDoCommitsAbortsAndPanics(t *testing.T) {
 // A transaction in which nothing was sent asks nobody for anything.
 func TestEmptyTransactionsCostNothing(t *testing.T) {
 	everyLevel(t, func(t *testing.T, level int16) {
-		k, cl := cluster(t, level)
-		s := open(t, cl, "tx")
-		for range 3 {
-			tx, err := s.Begin(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, tx.SendOffsets(t.Context(), "g", groupmember.Generation{}, nil))
-			require.NoError(t, tx.Commit(t.Context()))
-			tx, err = s.Begin(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, tx.Abort(t.Context()))
-		}
-		for _, key := range []wire.Key{wire.KeyEndTxn, wire.KeyAddPartitionsToTxn, wire.KeyAddOffsetsToTxn, wire.KeyTxnOffsetCommit} {
-			require.Zero(t, k.Requests(key), key.String())
-		}
-		require.Eventually(t, func() bool { return k.Requests(wire.KeyInitProducerId) == 1 }, time.Minute, time.Millisecond, "an answer counts when it is sent")
+		synctest.Test(t, func(t *testing.T) {
+			k, cl := cluster(t, level)
+			s := open(t, cl, "tx")
+			for range 3 {
+				tx, err := s.Begin(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, tx.SendOffsets(t.Context(), "g", groupmember.Generation{}, nil))
+				require.NoError(t, tx.Commit(t.Context()))
+				tx, err = s.Begin(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, tx.Abort(t.Context()))
+			}
+			for _, key := range []wire.Key{wire.KeyEndTxn, wire.KeyAddPartitionsToTxn, wire.KeyAddOffsetsToTxn, wire.KeyTxnOffsetCommit} {
+				require.Zero(t, k.Requests(key), key.String())
+			}
+			synctest.Wait() // a request counts when its answer is sent
+			require.Equal(t, int64(1), k.Requests(wire.KeyInitProducerId))
+		})
 	})
 }
 
@@ -139,36 +142,38 @@ func TestRequestsOfATransaction(t *testing.T) {
 }
 
 func TestRecordsFromOutsideOfATransactionAreRefused(t *testing.T) {
-	_, cl := cluster(t, 2)
-	s := open(t, cl, "tx")
-	tx, err := s.Begin(t.Context())
-	require.NoError(t, err)
-	submit(t, tx, "orders", "in")
-	_, err = s.Begin(t.Context())
-	require.ErrorIs(t, err, txn.ErrOpen)
-	require.NoError(t, tx.Commit(t.Context()))
-	for name, f := range map[string]func() error{
-		"Submit": func() error { return tx.Submit(t.Context(), text("orders", "late"), nil) },
-		"Send":   func() error { _, err := tx.Send(t.Context(), text("orders", "late")); return err },
-		"SendAll": func() error {
-			_, err := tx.SendAll(t.Context(), slices.Values([]producer.Record{text("orders", "late")}))
-			return err
-		},
-	} {
-		err := f()
-		require.ErrorIs(t, err, txn.ErrOver, name)
-		require.ErrorContains(t, err, "committed", name)
-		require.Equal(t, producer.NotWritten, producer.Outcome(err), name)
-		require.Equal(t, txn.Abortable, txn.Class(err), name)
-	}
-	require.NoError(t, tx.Commit(t.Context()), "once more changes nothing")
-	require.ErrorIs(t, tx.Abort(t.Context()), txn.ErrOver)
-	second, err := s.Begin(t.Context())
-	require.NoError(t, err)
-	require.ErrorIs(t, tx.Submit(t.Context(), text("orders", "late"), nil), txn.ErrOver, "nor through another transaction")
-	require.ErrorIs(t, tx.SendOffsets(t.Context(), "g", groupmember.Generation{}, at(1)), txn.ErrOver)
-	require.NoError(t, second.Commit(t.Context()))
-	require.Equal(t, []string{"in"}, committed(t, cl, "orders"))
+	synctest.Test(t, func(t *testing.T) {
+		_, cl := cluster(t, 2)
+		s := open(t, cl, "tx")
+		tx, err := s.Begin(t.Context())
+		require.NoError(t, err)
+		submit(t, tx, "orders", "in")
+		_, err = s.Begin(t.Context())
+		require.ErrorIs(t, err, txn.ErrOpen)
+		require.NoError(t, tx.Commit(t.Context()))
+		for name, f := range map[string]func() error{
+			"Submit": func() error { return tx.Submit(t.Context(), text("orders", "late"), nil) },
+			"Send":   func() error { _, err := tx.Send(t.Context(), text("orders", "late")); return err },
+			"SendAll": func() error {
+				_, err := tx.SendAll(t.Context(), slices.Values([]producer.Record{text("orders", "late")}))
+				return err
+			},
+		} {
+			err := f()
+			require.ErrorIs(t, err, txn.ErrOver, name)
+			require.ErrorContains(t, err, "committed", name)
+			require.Equal(t, producer.NotWritten, producer.Outcome(err), name)
+			require.Equal(t, txn.Abortable, txn.Class(err), name)
+		}
+		require.NoError(t, tx.Commit(t.Context()), "once more changes nothing")
+		require.ErrorIs(t, tx.Abort(t.Context()), txn.ErrOver)
+		second, err := s.Begin(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, tx.Submit(t.Context(), text("orders", "late"), nil), txn.ErrOver, "nor through another transaction")
+		require.ErrorIs(t, tx.SendOffsets(t.Context(), "g", groupmember.Generation{}, at(1)), txn.ErrOver)
+		require.NoError(t, second.Commit(t.Context()))
+		require.Equal(t, []string{"in"}, committed(t, cl, "orders"))
+	})
 }
 
 // A record that a broker refuses dooms its transaction; the next one is as good as new.
@@ -202,15 +207,17 @@ func TestARefusedRecordDoomsItsTransaction(t *testing.T) {
 
 // A record that Submit itself refuses is not part of the transaction, which goes on.
 func TestARecordThatSubmitRefusesLeavesTheTransaction(t *testing.T) {
-	_, cl := cluster(t, 2)
-	s := open(t, cl, "tx")
-	require.NoError(t, s.Do(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-		err := tx.Submit(ctx, producer.Record{Topic: "orders", Value: make([]byte, 2<<20)}, nil)
-		require.ErrorIs(t, err, producer.ErrRecordTooLarge)
-		submit(t, tx, "orders", "instead")
-		return nil
-	}))
-	require.Equal(t, []string{"instead"}, committed(t, cl, "orders"))
+	synctest.Test(t, func(t *testing.T) {
+		_, cl := cluster(t, 2)
+		s := open(t, cl, "tx")
+		require.NoError(t, s.Do(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			err := tx.Submit(ctx, producer.Record{Topic: "orders", Value: make([]byte, 2<<20)}, nil)
+			require.ErrorIs(t, err, producer.ErrRecordTooLarge)
+			submit(t, tx, "orders", "instead")
+			return nil
+		}))
+		require.Equal(t, []string{"instead"}, committed(t, cl, "orders"))
+	})
 }
 
 // Records of an aborted transaction that were not sent yet get their verdict.
@@ -239,22 +246,25 @@ func TestEveryRecordOfAnAbortedTransactionHasItsVerdict(t *testing.T) {
 
 func TestCloseAbortsWhatIsOpen(t *testing.T) {
 	everyLevel(t, func(t *testing.T, level int16) {
-		k, cl := cluster(t, level)
-		s := open(t, cl, "tx")
-		tx, err := s.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = tx.Send(t.Context(), text("orders", "x"))
-		require.NoError(t, err)
-		require.NoError(t, s.Close(t.Context()))
-		require.NoError(t, s.Close(t.Context()), "again")
-		require.Equal(t, txn.Closed, s.State())
-		require.Empty(t, committed(t, cl, "orders"))
-		require.Equal(t, int64(1), k.Requests(wire.KeyEndTxn))
-		_, err = s.Begin(t.Context())
-		require.ErrorIs(t, err, txn.ErrClosed)
-		require.Equal(t, txn.Fenced, txn.Class(err))
-		require.Error(t, tx.Submit(t.Context(), text("orders", "late"), nil))
-		require.Error(t, tx.Commit(t.Context()))
+		synctest.Test(t, func(t *testing.T) {
+			k, cl := cluster(t, level)
+			s := open(t, cl, "tx")
+			tx, err := s.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = tx.Send(t.Context(), text("orders", "x"))
+			require.NoError(t, err)
+			require.NoError(t, s.Close(t.Context()))
+			require.NoError(t, s.Close(t.Context()), "again")
+			require.Equal(t, txn.Closed, s.State())
+			require.Empty(t, committed(t, cl, "orders"))
+			synctest.Wait() // a request counts when its answer is sent
+			require.Equal(t, int64(1), k.Requests(wire.KeyEndTxn))
+			_, err = s.Begin(t.Context())
+			require.ErrorIs(t, err, txn.ErrClosed)
+			require.Equal(t, txn.Fenced, txn.Class(err))
+			require.Error(t, tx.Submit(t.Context(), text("orders", "late"), nil))
+			require.Error(t, tx.Commit(t.Context()))
+		})
 	})
 }
 

@@ -18,12 +18,14 @@ type Tx struct {
 	serial uint64
 	life   context.Context // ends when the transaction has, or can only be aborted
 	cancel context.CancelCauseFunc
+	late   *lateness // nil outside of Pipe
 
 	mu      sync.Mutex
 	doom    error
 	outcome Outcome
 	err     error // why it is not committed
 	settled bool  // the consumers know
+	asked   bool  // Commit or Abort was called
 }
 
 // Outcome is what became of a transaction.
@@ -37,6 +39,10 @@ const (
 	InDoubt   = machine.InDoubt   // the answer to Commit did not come; Commit again or Begin finds out
 )
 
+// lateness lets a handler of Pipe finish the record that it is at when Pipe's ctx ends, within Grace: what was handled before
+// would have to be aborted with it.
+type lateness struct{ ctx, bounded context.Context }
+
 func newTx(s *Session, serial uint64) *Tx {
 	tx := &Tx{s: s, serial: serial}
 	tx.life, tx.cancel = context.WithCancelCause(context.Background())
@@ -46,6 +52,12 @@ func newTx(s *Session, serial uint64) *Tx {
 // Submit is producer.Producer.Submit within the transaction. An error of Submit itself leaves the transaction as it
 // was, without the record. An error that done gets later dooms the transaction: Commit will fail.
 func (tx *Tx) Submit(ctx context.Context, r producer.Record, done func(producer.Ack, error)) error {
+	if ctx.Err() != nil {
+		if tx.late == nil || tx.late.ctx.Err() == nil {
+			return tx.early("Submit", ctx)
+		}
+		ctx = tx.late.bounded
+	}
 	if err := tx.s.p.Submit(ctx, tx.serial, r, done); err != nil {
 		return tx.refused("Submit", err)
 	}
@@ -55,6 +67,9 @@ func (tx *Tx) Submit(ctx context.Context, r producer.Record, done func(producer.
 // Send is producer.Producer.Send within the transaction. A record whose Send was ended by its ctx may be part of the
 // transaction, unless the error matches producer.ErrNotWritten.
 func (tx *Tx) Send(ctx context.Context, r producer.Record) (producer.Ack, error) {
+	if ctx.Err() != nil {
+		return producer.Ack{}, tx.early("Send", ctx)
+	}
 	ack, err := tx.s.p.Send(ctx, tx.serial, r)
 	if err != nil {
 		return ack, tx.refused("Send", err)
@@ -64,6 +79,9 @@ func (tx *Tx) Send(ctx context.Context, r producer.Record) (producer.Ack, error)
 
 // SendAll is producer.Producer.SendAll within the transaction.
 func (tx *Tx) SendAll(ctx context.Context, records iter.Seq[producer.Record]) (acked int, err error) {
+	if ctx.Err() != nil {
+		return 0, tx.early("SendAll", ctx)
+	}
 	acked, err = tx.s.p.SendAll(ctx, tx.serial, records)
 	if err != nil {
 		return acked, tx.refused("SendAll", err)
@@ -73,10 +91,18 @@ func (tx *Tx) SendAll(ctx context.Context, records iter.Seq[producer.Record]) (a
 
 // Flush waits for the verdicts of everything submitted. Commit does that as well.
 func (tx *Tx) Flush(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return tx.s.fail("Flush", Abortable, context.Cause(ctx))
+	}
 	if err := tx.s.p.FlushWait(ctx); err != nil {
 		return tx.refused("Flush", err)
 	}
 	return tx.Err()
+}
+
+// early is the error of a record whose ctx had ended before anything was done with it.
+func (tx *Tx) early(op string, ctx context.Context) error {
+	return tx.refused(op, &producer.Error{Outcome: producer.NotWritten, Err: context.Cause(ctx)})
 }
 
 // refused dresses an error of the producer. What the transaction itself has to say goes first.
@@ -95,13 +121,17 @@ func (tx *Tx) refused(op string, err error) error {
 
 // Commit sends what is buffered, waits for all verdicts, and commits. After nil readers see all of it. After an error of
 // class OutcomeUnknown it may be called again; after one of class Abortable, Abort. A ctx that ends while records are
-// still on their way leaves the transaction open: Commit may be called again then too.
+// still on their way, or had ended before, leaves the transaction open: Commit may be called again then too.
 func (tx *Tx) Commit(ctx context.Context) error {
 	s := tx.s
+	tx.ask()
 	if err := tx.open("Commit"); err != nil {
 		return err
 	}
 	if out := tx.Outcome(); out == Open {
+		if ctx.Err() != nil {
+			return tx.uncommitted(context.Cause(ctx))
+		}
 		s.step(machine.CommitAsked{})
 		if err := s.intakes.send(ctx, tx); err != nil {
 			s.step(machine.Spoiled{Err: err})
@@ -170,22 +200,28 @@ func (tx *Tx) committed(ctx context.Context, cause error) error {
 		}
 		return err
 	}
+	return tx.uncommitted(fmt.Errorf("records or offsets are still on their way: %w", cause))
+}
+
+// uncommitted is why an open transaction was not committed: what dooms it, the end of the session, or else cause.
+func (tx *Tx) uncommitted(cause error) error {
 	if doom := tx.Err(); doom != nil {
 		return doom
 	}
 	if over := tx.s.overErr("Commit"); over != nil {
 		return over
 	}
-	return tx.s.failed("Commit", Abortable, fmt.Errorf("records or offsets are still on their way: %w", cause))
+	return tx.s.failed("Commit", Abortable, cause)
 }
 
 // Abort gives up what was not sent, waits for what is on its way, and aborts. The session can begin another one then.
-// When ctx ends first the abort goes on, and Begin waits for it. A transaction whose commit is in doubt cannot be
+// When ctx ends first, or had ended before, the abort goes on, and Begin waits for it. A transaction whose commit is in doubt cannot be
 // aborted; Abort waits until it is known then, and fails if it is committed.
 func (tx *Tx) Abort(ctx context.Context) error { return tx.abort(ctx, ErrAborted) }
 
 func (tx *Tx) abort(ctx context.Context, cause error) error {
 	s := tx.s
+	tx.ask()
 	if err := tx.open("Abort"); err != nil {
 		return err
 	}
@@ -247,6 +283,19 @@ func (tx *Tx) Outcome() Outcome {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	return tx.outcome
+}
+
+func (tx *Tx) ask() {
+	tx.mu.Lock()
+	tx.asked = true
+	tx.mu.Unlock()
+}
+
+// endedByCaller tells that the transaction has come to its end by Commit or Abort, and not with its session.
+func (tx *Tx) endedByCaller() bool {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.asked && tx.outcome != Open
 }
 
 func (tx *Tx) result() (Outcome, error) {

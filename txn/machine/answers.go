@@ -119,12 +119,12 @@ func (m *Machine) addPartitionsAnswered(now time.Time, e *Answered, resp *messag
 			}
 		}
 	}
-	if worst != fine {
-		if worst == doom || worst == bump {
-			m.tx.pending = remove(m.tx.pending, e.Request.parts)
-			m.refusedPartition(now, worst, code, where, e)
-			return
-		}
+	switch worst {
+	case fine:
+	case doom: // the error names the partition
+		m.doom(&Error{Request: apiNames[addPartitions], Broker: e.Broker, Hint: hints[code], Err: fmt.Errorf("%s: %w", where, code)})
+		return
+	default:
 		m.refused(now, &m.txn, worst, code, e)
 		return
 	}
@@ -134,15 +134,6 @@ func (m *Machine) addPartitionsAnswered(now time.Time, e *Answered, resp *messag
 	if m.state == InTransaction || m.state == Committing {
 		m.eff.Enlisted = append(m.eff.Enlisted, e.Request.parts...)
 	}
-}
-
-// refusedPartition is refused for a partition, which the error names.
-func (m *Machine) refusedPartition(now time.Time, v verdict, code errcode.Code, where string, e *Answered) {
-	if v == bump {
-		m.refused(now, &m.txn, v, code, e)
-		return
-	}
-	m.doom(&Error{Request: apiNames[addPartitions], Broker: e.Broker, Hint: hints[code], Err: fmt.Errorf("%s: %w", where, code)})
 }
 
 func (m *Machine) addOffsetsAnswered(now time.Time, e *Answered, resp *message.AddOffsetsToTxnResponse) {

@@ -25,7 +25,6 @@ type Fence struct {
 	Epoch        int16
 	ByProducerID int64 // the coordinator's, -1 when it could not be asked
 	ByEpoch      int16
-	State        string        // the coordinator's, empty when it could not be asked
 	Open         time.Duration // how long the transaction was, zero when none was
 	Code         errcode.Code
 }
@@ -68,7 +67,7 @@ func (m *Machine) fenceError(s *message.DescribeTransactionsResponseTransactionS
 	f := m.tx.fence
 	fence := &Fence{ProducerID: m.producerID, Epoch: m.epoch, ByProducerID: -1, ByEpoch: -1, Open: f.open, Code: f.code}
 	if s != nil {
-		fence.ByProducerID, fence.ByEpoch, fence.State = s.ProducerId, s.ProducerEpoch, s.TransactionState
+		fence.ByProducerID, fence.ByEpoch = s.ProducerId, s.ProducerEpoch
 	}
 	fence.By = m.blame(s, f.open)
 	return &Error{Request: f.request, Broker: f.broker, Hint: fenceHints[fence.By], Fence: fence, Err: f.code}

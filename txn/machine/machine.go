@@ -78,9 +78,6 @@ func (m *Machine) State() State { return m.state }
 // Err is why it is Over, nil otherwise.
 func (m *Machine) Err() *Error { return m.err }
 
-// Doom is why the open transaction can only be aborted, nil while it can be committed.
-func (m *Machine) Doom() error { return m.tx.doom }
-
 // Serial is the number of the newest transaction.
 func (m *Machine) Serial() uint64 { return m.serial }
 
