@@ -101,8 +101,8 @@ func (in *Intake) Portion() (Portion, error) {
 		if c.cell == nil {
 			continue
 		}
-		state, held := c.state.State(), c.cell.Held()
-		if !c.alive() || state != machine.ClaimReading && state != machine.ClaimDraining {
+		held := c.cell.Held()
+		if !c.inTime() {
 			if held {
 				return p, c.whyGone()
 			}
@@ -130,12 +130,18 @@ func (in *Intake) Err() error {
 		return in.broken
 	}
 	for _, c := range g.claims {
-		state := c.state.State()
-		if c.cell != nil && c.cell.Held() && (!c.alive() || state != machine.ClaimReading && state != machine.ClaimDraining) {
+		if c.cell != nil && c.cell.Held() && !c.inTime() {
 			return c.whyGone()
 		}
 	}
 	return nil
+}
+
+// inTime tells whether a transaction may still commit what is in hand: the claim is read, or its drain waits for just that.
+// g.mu is held.
+func (c *claim) inTime() bool {
+	s := c.state.State()
+	return c.alive() && (s == machine.ClaimReading || s == machine.ClaimDraining)
 }
 
 // whyGone is the error about a claim with records in hand that is no more. g.mu is held.
@@ -156,7 +162,7 @@ func (in *Intake) Pending() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.claims {
-		if state := c.state.State(); c.cell == nil || !c.alive() || state != machine.ClaimReading && state != machine.ClaimDraining {
+		if c.cell == nil || !c.inTime() {
 			continue
 		}
 		if at := c.cell.Position().Offset; c.cell.Held() || at > 0 && at != c.committed.Offset {
