@@ -18,8 +18,11 @@ import (
 //
 // It ends early with the error of a topic that waiting cannot help (not authorized, invalid name) or of a cluster
 // that waiting cannot help (login refused, not Kafka), and at ctx's end, or after default.api.timeout.ms when ctx
-// has no deadline, with an *OpError that names a topic that is still missing and why.
+// has no deadline, with an *OpError that names a topic that is still missing and why. A ctx that has ended already tracks nothing.
 func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, error) {
+	if err := c.refusal(ctx); err != nil {
+		return nil, &OpError{Op: "Metadata", Partition: -1, Err: err}
+	}
 	m := &c.meta
 	m.mu.Lock()
 	top := m.top.Load()
@@ -34,6 +37,7 @@ func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, e
 	if top.At.IsZero() {
 		m.refresh.WantNew()
 	}
+	before := m.failed
 	m.mu.Unlock()
 	if missing, _, _ := firstMissing(top, names); missing == "" && !top.At.IsZero() {
 		return top, nil
@@ -41,7 +45,7 @@ func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, e
 	m.kick()
 	var result *Topology
 	began := time.Now()
-	err := c.awaitTopology(ctx, func(top *Topology) (bool, error) {
+	err := c.awaitTopology(ctx, before, func(top *Topology) (bool, error) {
 		missing, code, waitable := firstMissing(top, names)
 		if code == errcode.LeaderNotAvailable && time.Since(began) >= c.cfg.RetryBackoffMax {
 			missing, code, waitable = firstMissing(top, slices.DeleteFunc(slices.Clone(names), top.HasLeader))
@@ -71,18 +75,16 @@ func firstMissing(top *Topology, names []string) (name string, code errcode.Code
 }
 
 // awaitTopology waits until ready says so, ready fails, metadata fails for good, the client is closed or ctx
-// ends; the last case gives what late makes of the cause.
-func (c *Client) awaitTopology(ctx context.Context, ready func(*Topology) (bool, error), late func(time.Duration, error) error) error {
+// ends; the last case gives what late makes of the cause. before is how often metadata had failed when the caller made
+// his wish, before anybody could see to it: an older failure says nothing of now, a password may have been corrected.
+func (c *Client) awaitTopology(ctx context.Context, before int, ready func(*Topology) (bool, error), late func(time.Duration, error) error) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.APITimeout)
+		ctx, cancel = c.within(ctx, c.cfg.APITimeout)
 		defer cancel()
 	}
 	began := time.Now()
 	m := &c.meta
-	m.mu.Lock()
-	before := m.failed // an older failure says nothing of now: a password may have been corrected
-	m.mu.Unlock()
 	for {
 		m.mu.Lock()
 		changed, lastErr, failed := m.changed, m.lastErr, m.failed
@@ -157,10 +159,11 @@ func (c *Client) awaitMetadata(ctx context.Context, ready func(*Topology) bool, 
 	} else {
 		m.refresh.Want()
 	}
+	before := m.failed
 	m.mu.Unlock()
 	m.kick()
 	var result *machine.Topology
-	err := c.awaitTopology(ctx, func(top *Topology) (bool, error) {
+	err := c.awaitTopology(ctx, before, func(top *Topology) (bool, error) {
 		result = top
 		return ready(top), nil
 	}, func(elapsed time.Duration, cause error) error {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,51 @@ func TestCtxEndsEveryCallAtEveryAwaitPoint(t *testing.T) {
 	}
 	for call := range blocking {
 		require.GreaterOrEqual(t, stuck[call], 3, call)
+	}
+}
+
+// A ctx that has ended before the call starts nothing, whether the answer is at hand or everything is still to be asked:
+// the error is its cause, and neither a connection nor a request follows. Close closes all the same.
+func TestEndedCtxStartsNothing(t *testing.T) {
+	enough := errors.New("enough")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	calls := maps.Clone(blocking)
+	calls["Acquire"] = func(ctx context.Context, c *client.Client) error { return c.Budget().Acquire(ctx, 1) }
+	for _, warm := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			peer, c := start(t, 2, coordinatedBy2)
+			peer.SetTopic("orders", 0, 2)
+			if warm {
+				for call, do := range blocking {
+					require.NoError(t, do(t.Context(), c), call)
+				}
+			}
+			dialled, asked := peer.Dialled(), len(peer.Requests())
+			for range 20 { // a choice among ready channels is made by chance
+				for call, do := range calls {
+					require.ErrorIs(t, do(ended, c), enough, call)
+				}
+			}
+			synctest.Wait()
+			require.Equal(t, dialled, peer.Dialled())
+			require.Len(t, peer.Requests(), asked)
+			used, _ := c.Budget().Used()
+			require.Zero(t, used)
+			if !warm {
+				_, err := c.AwaitTopics(t.Context())
+				require.NoError(t, err)
+				require.Nil(t, c.Topology().Topic("orders"), "nobody asked for it")
+			}
+			if err := c.Close(ended); err != nil {
+				require.ErrorIs(t, err, enough)
+			}
+			synctest.Wait()
+			require.Zero(t, peer.Connections(0))
+			for call, do := range blocking {
+				require.ErrorIs(t, do(t.Context(), c), client.ErrClosed, call)
+			}
+		})
 	}
 }
 

@@ -37,9 +37,13 @@ func (b *Budget) TryAcquire(n int64) bool {
 }
 
 // Acquire takes n bytes, waiting for others to release theirs until ctx ends. The error then wraps
-// context.Cause(ctx) and says how much is held.
+// context.Cause(ctx) and says how much is held. A ctx that has ended already takes nothing.
 func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	b.mu.Lock()
+	if cause := context.Cause(ctx); cause != nil {
+		defer b.mu.Unlock()
+		return b.refusal(n, cause)
+	}
 	if len(b.waiters) == 0 && b.fits(n) {
 		b.used += n
 		b.mu.Unlock()
@@ -59,10 +63,15 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 		if other == w {
 			b.waiters = append(b.waiters[:i], b.waiters[i+1:]...)
 			b.grant() // the one behind may fit
-			return fmt.Errorf("memory budget: %d of %d bytes are held, %d more were wanted: %w", b.used, b.limit, n, context.Cause(ctx))
+			return b.refusal(n, context.Cause(ctx))
 		}
 	}
 	return nil // granted at the same moment
+}
+
+// refusal says what an acquisition that ended was about. The lock is held.
+func (b *Budget) refusal(n int64, cause error) error {
+	return fmt.Errorf("memory budget: %d of %d bytes are held, %d more were wanted: %w", b.used, b.limit, n, cause)
 }
 
 // Charge takes n bytes without asking, beyond the limit if need be: for memory that is needed to go on at all

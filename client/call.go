@@ -58,18 +58,23 @@ type Call struct {
 	AppendVec func(v *Vec, version int16) error
 	// Timeout bounds the attempt from Issue to the answer, dialling included; zero means request.timeout.ms.
 	// When it passes after the request was written, the connection is closed, because the answers behind it
-	// cannot be had otherwise.
+	// cannot be had otherwise. A broker that asks to wait (KIP-219) adds the wait, up to the limit itself.
 	Timeout time.Duration
 	// MaxResponse is how large an answer the request allows, in bytes, zero if unknown: up to it the answer gets
 	// its buffer in one piece, beyond it the buffer grows with what arrives.
 	MaxResponse int
+	// Memory, if not nil, gives the memory for an answer of n bytes, header included, in place of make; what it returns has
+	// that length. It is asked for answers that are not small and not larger than MaxResponse, at most once, from the
+	// connection's reader goroutine, and must not block or call the client. Reply.Body is a part of it then. When the call
+	// fails, the memory must not be used for anything else.
+	Memory func(n int) []byte
 	// NoResponse is set for requests the broker does not answer (produce with acks=0). Done then runs when the
 	// socket has taken the bytes.
 	NoResponse bool
 	// Done gets the outcome, exactly once: from the connection's reader goroutine with an answer, from its
 	// writer goroutine when the connection ended, or from Issue itself on an immediate refusal. For the calls of
-	// one connection it runs in the order in which they were issued (immediate refusals excepted). It must not
-	// block; it may call Issue.
+	// one connection it runs in the order in which they were issued, except for immediate refusals and for those
+	// whose time ran out before they were written. It must not block; it may call Issue.
 	Done func(Reply)
 
 	state callState
@@ -97,7 +102,7 @@ type Reply struct {
 	// Written tells that bytes of the request may have reached the broker. When it is false the request
 	// certainly had no effect.
 	Written bool
-	// Latency is the time from the write to the answer.
+	// Latency is the time from the write to the answer; zero without one.
 	Latency time.Duration
 	// Size is how many bytes the request had on the wire.
 	Size int

@@ -56,7 +56,7 @@ type Client struct {
 }
 
 // New makes a client. It does no I/O: the first connection is opened by the first call that needs one. The
-// error is only ever about the configuration and lists everything that is wrong with it.
+// error is only ever about the configuration and lists everything that is wrong with it, as errors.Join of *FieldError.
 func New(opts ...Option) (*Client, error) {
 	cfg := DefaultConfig()
 	for _, opt := range opts {
@@ -67,7 +67,7 @@ func New(opts ...Option) (*Client, error) {
 	return NewFrom(cfg)
 }
 
-// NewFrom makes a client of a finished configuration.
+// NewFrom is New with a finished configuration.
 func NewFrom(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -103,7 +103,8 @@ func NewFrom(cfg Config) (*Client, error) {
 }
 
 // Close ends every connection and goroutine of the client. Calls under way end with ErrClosed. It returns
-// when all goroutines are gone, or with context.Cause(ctx) when ctx ends first. Further calls do the same.
+// when all goroutines are gone, or with context.Cause(ctx) when ctx ends first; everything is told to end then all the
+// same, also by a ctx that had ended before. Further calls do the same.
 func (c *Client) Close(ctx context.Context) error {
 	if c.life.close() {
 		c.cancel()
@@ -114,7 +115,7 @@ func (c *Client) Close(ctx context.Context) error {
 	return c.life.wait(ctx)
 }
 
-// Closed is closed when Close has been called.
+// closing is closed when Close has been called.
 func (c *Client) closing() <-chan struct{} { return c.ctx.Done() }
 
 // Config is a copy of the configuration in use.

@@ -39,12 +39,13 @@ type Config struct {
 	// SASL is the way to log in when Security says SASL (sasl.mechanism, sasl.jaas.config).
 	SASL sasl.Mechanism
 
-	// RequestTimeout bounds one attempt, from Issue to the answer (request.timeout.ms, 30 s).
+	// RequestTimeout bounds one attempt, from Issue to the answer, connecting included (request.timeout.ms, 30 s).
 	RequestTimeout time.Duration
-	// APITimeout bounds Client.Request over all its attempts (default.api.timeout.ms, 60 s).
+	// APITimeout bounds Client.Request and Client.Coordinators over all their attempts, and Client.AwaitTopics when
+	// its ctx has no deadline (default.api.timeout.ms, 60 s).
 	APITimeout time.Duration
-	// WriteTimeout bounds how long one write may wait for the socket to take the bytes. Kafka has no such key;
-	// there it is part of request.timeout.ms.
+	// WriteTimeout bounds how long one write may wait for the socket to take the bytes (30 s, and no more than
+	// RequestTimeout). Kafka has no such key; there it is part of request.timeout.ms.
 	WriteTimeout time.Duration
 	// SetupTimeout and SetupTimeoutMax bound connecting, TLS and SASL included: the first attempt has
 	// SetupTimeout, and each failed one doubles it (socket.connection.setup.timeout.ms 10 s, .max.ms 30 s).
@@ -60,27 +61,27 @@ type Config struct {
 
 	// MetadataMaxAge is how old metadata may get without any error (metadata.max.age.ms, 300 s).
 	MetadataMaxAge time.Duration
-	// Rebootstrap starts over from Seeds when no known broker answers (metadata.recovery.strategy=rebootstrap).
+	// Rebootstrap starts over from Seeds when no known broker answers (metadata.recovery.strategy=rebootstrap, on).
 	Rebootstrap bool
 	// RebootstrapTrigger is how long metadata may fail before that (metadata.recovery.rebootstrap.trigger.ms, 300 s).
 	RebootstrapTrigger time.Duration
 	// CheckCluster pins the id of the first cluster that answered and refuses brokers of any other
-	// (metadata.cluster.check.enable).
+	// (metadata.cluster.check.enable, true).
 	CheckCluster bool
 	// AutoCreateTopics lets metadata requests create topics that do not exist, if the broker allows it too
-	// (allow.auto.create.topics in a consumer; a Java producer always asks).
+	// (allow.auto.create.topics in a consumer, true; a Java producer always asks).
 	AutoCreateTopics bool
 
 	// SendBuffer and ReceiveBuffer are socket buffer sizes in bytes, -1 for the system's (send.buffer.bytes,
-	// receive.buffer.bytes).
+	// receive.buffer.bytes; -1).
 	SendBuffer, ReceiveBuffer int
-	// MaxResponseBytes is the largest answer accepted; a longer length word ends the connection. Kafka's Java
-	// clients have no limit.
+	// MaxResponseBytes is the largest answer accepted, in bytes (256 MiB); a longer length word ends the connection.
+	// Kafka's Java clients have no limit.
 	MaxResponseBytes int
-	// MaxQueued is how many calls one connection may hold, written or not; one more fails with ErrQueueFull.
+	// MaxQueued is how many calls one connection may hold, written or not (4096); one more fails with ErrQueueFull.
 	MaxQueued int
 	// MemoryBudget bounds the bytes that producers and consumers of this client hold together; zero or less
-	// means no common bound beside buffer.memory and the fetch sizes.
+	// means no common bound beside buffer.memory and the fetch sizes (0).
 	MemoryBudget int64
 
 	// Logger gets warnings about brokers and debug lines about connections; nil means none.

@@ -92,13 +92,23 @@ func (c *conn) readAnswers() error {
 // once and exactly: the first chunk is waited for inside the read buffer.
 func (c *conn) readFrame(n int) ([]byte, error) {
 	trusted := c.trusted
+	var memory func(int) []byte
 	if n > machine.FirstChunk {
-		trusted = max(trusted, c.expected())
+		var most int
+		if most, memory = c.expected(); n > most {
+			memory = nil
+		}
+		trusted = max(trusted, most)
 	}
 	if _, err := c.br.Peek(min(n, machine.FirstChunk)); err != nil {
 		return nil, err
 	}
-	buf := make([]byte, machine.NextSize(machine.FirstChunk, n, trusted))
+	var buf []byte
+	if memory != nil {
+		buf = memory(n)
+	} else {
+		buf = make([]byte, machine.NextSize(machine.FirstChunk, n, trusted))
+	}
 	have := 0
 	for {
 		m, err := io.ReadFull(c.br, buf[have:])
@@ -116,14 +126,14 @@ func (c *conn) readFrame(n int) ([]byte, error) {
 	}
 }
 
-// expected is how large an answer the oldest request allowed.
-func (c *conn) expected() int {
+// expected is how large an answer the oldest request allowed, and who gives the memory for it.
+func (c *conn) expected() (most int, memory func(n int) []byte) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	if s, ok := c.l.inflight.Oldest(); ok {
-		return s.Value.MaxResponse
+		return s.Value.MaxResponse, s.Value.Memory
 	}
-	return 0
+	return 0, nil
 }
 
 // answer finds the call a frame belongs to and ends it.

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
@@ -116,6 +118,18 @@ func TestConcurrentRequestsShareAConnectionInOrder(t *testing.T) {
 	})
 }
 
+// The connection that metadata came by serves the first request too, whichever broker it leads to.
+func TestFirstRequestOpensNoSecondConnection(t *testing.T) {
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			peer, c := start(t, 5, answerCluster, client.Jitter(seed+1))
+			_, err := c.Request(t.Context(), client.AnyBroker(), clusterRequest())
+			require.NoError(t, err)
+			require.Equal(t, 1, peer.Dialled(), "seed %d", seed+1)
+		})
+	}
+}
+
 func TestGoroutinesEndWithClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, stopped := range []bool{false, true} {
@@ -138,7 +152,7 @@ func TestGoroutinesEndWithClose(t *testing.T) {
 		require.NoError(t, c.Close(t.Context()))
 		peer.Close()
 	}
-	for range 6000 { // a goroutine that has done its last work needs a moment to be gone
+	for range 12_000 { // a goroutine that has done its last work needs a moment to be gone
 		if runtime.NumGoroutine() <= before {
 			return
 		}
@@ -263,6 +277,30 @@ func TestControllerIsAskedAgainWhenItMoved(t *testing.T) {
 		require.EqualValues(t, 36, resp.(*message.CreateTopicsResponse).Topics[0].ErrorCode)
 		require.EqualValues(t, 3, asked.Load())
 		require.EqualValues(t, 2, c.Metrics().RequestRetries)
+	})
+}
+
+// Whatever ended the wait for an election is in the error of each key, with what the broker said last.
+func TestElectionThatIsNotOverSaysWhatEndedTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := start(t, 1, func(r *wiretest.Request) message.Response {
+			if r.Key != wire.KeyFindCoordinator {
+				return nil
+			}
+			return &message.FindCoordinatorResponse{Coordinators: []message.Coordinator{{Key: "g", NodeId: -1, ErrorCode: int16(errcode.CoordinatorNotAvailable)}}}
+		})
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, enough)
+		defer cancel()
+		_, errs, err := c.Coordinators(ctx, client.GroupCoordinator, "g")
+		require.NoError(t, err)
+		require.ErrorIs(t, errs["g"], enough)
+		require.ErrorIs(t, errs["g"], errcode.CoordinatorNotAvailable)
+		began := time.Now()
+		_, errs, err = c.Coordinators(t.Context(), client.GroupCoordinator, "g")
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, time.Since(began))
+		require.ErrorContains(t, errs["g"], "default.api.timeout.ms (1m0s)")
 	})
 }
 

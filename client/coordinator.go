@@ -76,9 +76,13 @@ func (c *Client) coordinator(ctx context.Context, kind CoordinatorKind, key stri
 
 // Coordinators finds the coordinators of several groups or transactional ids with as few requests as the broker
 // allows (one from FindCoordinator version 4 on). Keys whose coordinator is being elected are asked for again until
-// ctx ends or default.api.timeout.ms has passed. The error of a single key is in errs; err is for all of them.
+// ctx ends or default.api.timeout.ms has passed. The error of a single key is in errs, which has none for the keys in
+// nodes; err is for all of them. A ctx that has ended already sends nothing.
 func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ...string) (nodes map[string]Node, errs map[string]error, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.APITimeout)
+	if err := c.refusal(ctx); err != nil {
+		return nil, nil, &OpError{Op: "FindCoordinator", Partition: -1, Err: err}
+	}
+	ctx, cancel := c.within(ctx, c.cfg.APITimeout)
 	defer cancel()
 	nodes, errs = make(map[string]Node, len(keys)), make(map[string]error)
 	backoff := machine.Backoff{First: c.cfg.RetryBackoff, Most: c.cfg.RetryBackoffMax}
@@ -103,10 +107,9 @@ func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ..
 			}
 		}
 		if rest = again; len(rest) > 0 && !c.sleep(ctx, c.jittered(backoff, attempt)) {
+			cause := cmp.Or(context.Cause(ctx), ErrClosed)
 			for _, key := range rest {
-				if errs[key] == nil {
-					errs[key] = cmp.Or(err, context.Cause(ctx), ErrClosed)
-				}
+				errs[key] = fmt.Errorf("%w; the last attempt said: %w", cause, cmp.Or(errs[key], err))
 			}
 			break
 		}
@@ -175,20 +178,13 @@ func (c *Client) findCoordinators(ctx context.Context, kind CoordinatorKind, key
 		}
 		return req.AppendTo(dst, version)
 	}
-	done := make(chan Reply, 1)
-	call.Done = func(r Reply) { done <- r }
-	c.Issue(broker, Metadata, call)
-	select {
-	case r := <-done:
-		if r.Err != nil {
-			return nil, 0, r.Err
-		}
-		resp := new(message.FindCoordinatorResponse)
-		if err := resp.ReadFrom(wire.NewReader(r.Body), r.Version); err != nil {
-			return nil, 0, fmt.Errorf("%w: %w", ErrProtocol, err)
-		}
-		return resp, r.Version, nil
-	case <-ctx.Done():
-		return nil, 0, context.Cause(ctx)
+	reply, err := c.ask(ctx, broker, Metadata, call)
+	if err != nil {
+		return nil, 0, err
 	}
+	resp := new(message.FindCoordinatorResponse)
+	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {
+		return nil, 0, &OpError{Op: "FindCoordinator", Broker: c.BrokerName(broker), Partition: -1, Attempts: 1, Err: fmt.Errorf("%w: %w", ErrProtocol, err)}
+	}
+	return resp, reply.Version, nil
 }

@@ -46,6 +46,19 @@ func (c *Client) addrOf(broker int32) (string, error) {
 	return n.Addr(), nil
 }
 
+// BrokerName is a broker as errors name it: "broker 1 (10.0.0.7:9092)", without the address when metadata does not have
+// it. Negative ids stand for seeds, by their place in Config.Seeds: -1 is "seed " and the address of the first.
+func (c *Client) BrokerName(id int32) string {
+	addr, err := c.addrOf(id)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("broker %d", id)
+	case id < 0:
+		return "seed " + addr
+	}
+	return fmt.Sprintf("broker %d (%s)", id, addr)
+}
+
 // dial opens a connection and brings it up, within ctx. It runs in a goroutine of its own.
 func (l *link) dial(ctx context.Context) (*conn, error) {
 	id := l.id()

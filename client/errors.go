@@ -19,7 +19,8 @@ import (
 var (
 	// ErrClosed is returned by everything that is called on a closed client, and ends what was under way.
 	ErrClosed = errors.New("kafka client is closed")
-	// ErrTimeout is the cause when a request got no answer within request.timeout.ms.
+	// ErrTimeout is the cause when something took longer than its limit: a request than request.timeout.ms, a connection
+	// than socket.connection.setup.timeout.ms, a call with all its attempts than default.api.timeout.ms. The text says which.
 	ErrTimeout = errors.New("no answer in time")
 	// ErrDisconnected is the cause when a connection ended with requests under way.
 	ErrDisconnected = errors.New("connection ended")
@@ -46,11 +47,11 @@ var (
 // OpError is the error of an operation that talks to a cluster: what, where, how often, how long, why, and where
 // the client can tell, what to do about it. Unwrap gives the cause for errors.Is and errors.As.
 type OpError struct {
-	Op        string // Kafka's name of the request, or "dial", "metadata"
-	Broker    string // "broker 1 (10.0.0.7:9092)", empty when none was reached
+	Op        string // Kafka's name of the request
+	Broker    string // as Client.BrokerName has it: "broker 1 (10.0.0.7:9092)"; empty when none was asked
 	Topic     string // empty when the operation is about none
 	Partition int32  // meaningful with Topic; -1 when the operation is about no partition
-	Attempts  int
+	Attempts  int    // zero when ctx had ended before the first
 	Elapsed   time.Duration
 	Hint      string // what it is and what to do, in a sentence
 	Err       error

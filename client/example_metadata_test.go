@@ -60,6 +60,20 @@ func ExampleClient_Topology() {
 	// orders
 }
 
+// Errors and logs name brokers as the client's own errors do.
+func ExampleClient_BrokerName() {
+	ctx, _, c, end := connected(2, nil)
+	defer end()
+	fmt.Println(c.BrokerName(2))
+	c.AwaitTopics(ctx)
+	fmt.Println(c.BrokerName(2))
+	fmt.Println(c.BrokerName(-1))
+	// Output:
+	// broker 2
+	// broker 2 (broker-2:9092)
+	// seed broker-1:9092
+}
+
 // A role that keeps track of leaders is told of every change.
 func ExampleClient_OnTopology() {
 	ctx, peer, c, end := connected(2, nil)

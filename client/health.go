@@ -10,7 +10,7 @@ import (
 
 // Health is a client's state in one struct, for a readiness probe.
 type Health struct {
-	OK          bool          // a broker answered now, and metadata is not older than it may be
+	OK          bool          // a broker answered now, and metadata is not older than metadata.max.age.ms + default.api.timeout.ms
 	ClusterID   string        // empty before the first answer
 	Brokers     int           // in the metadata
 	Connected   []int32       // ids of brokers with at least one connection, sorted
@@ -36,7 +36,9 @@ func (c *Client) Health(ctx context.Context) Health {
 	for _, l := range c.allLinks() {
 		if up, _ := l.connected(); up {
 			h.Connections++
-			h.Connected = append(h.Connected, l.id())
+			if id := l.id(); id >= 0 { // not a seed whose id is not known
+				h.Connected = append(h.Connected, id)
+			}
 		}
 	}
 	slices.Sort(h.Connected)

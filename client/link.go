@@ -118,20 +118,7 @@ func (l *link) id() int32 {
 
 // callError is what the caller of one call gets to see.
 func (l *link) callError(call *Call, err error, hint string) error {
-	return &OpError{Op: call.Key.String(), Broker: l.name(), Partition: -1, Attempts: 1, Hint: hint, Err: err}
-}
-
-// name is the broker as errors name it.
-func (l *link) name() string {
-	id := l.id()
-	addr, err := l.c.addrOf(id)
-	switch {
-	case id < 0 && err == nil:
-		return "seed " + addr
-	case err != nil:
-		return fmt.Sprintf("broker %d", id)
-	}
-	return fmt.Sprintf("broker %d (%s)", id, addr)
+	return &OpError{Op: call.Key.String(), Broker: l.c.BrokerName(l.id()), Partition: -1, Attempts: 1, Hint: hint, Err: err}
 }
 
 // run is the link's goroutine.

@@ -30,7 +30,7 @@ func (c *Config) Lint() []string {
 	return out
 }
 
-// String prints the configuration, one key a line, with secrets redacted.
+// String prints the configuration, one key a line, with secrets redacted. Where Kafka has no key the field is named.
 func (c Config) String() string {
 	var b strings.Builder
 	line := func(key string, value any) { fmt.Fprintf(&b, "%s=%v\n", key, value) }
@@ -60,6 +60,10 @@ func (c Config) String() string {
 	line("allow.auto.create.topics", c.AutoCreateTopics)
 	line("send.buffer.bytes", c.SendBuffer)
 	line("receive.buffer.bytes", c.ReceiveBuffer)
+	line("Config.WriteTimeout", c.WriteTimeout)
+	line("Config.MaxResponseBytes", c.MaxResponseBytes)
+	line("Config.MaxQueued", c.MaxQueued)
+	line("Config.MemoryBudget", c.MemoryBudget)
 	return b.String()
 }
 

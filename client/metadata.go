@@ -139,7 +139,15 @@ func (c *Client) LearnLeader(topicID wire.UUID, partition, leader, epoch int32, 
 	}
 	m.mu.Unlock()
 	if next != old {
+		m.observe(MetadataEvent{Topology: next})
 		m.kick()
+	}
+}
+
+// observe tells the observers of a topology. The lock is not held.
+func (m *metadata) observe(e MetadataEvent) {
+	for _, o := range m.c.cfg.Observers {
+		o.MetadataChanged(e)
 	}
 }
 

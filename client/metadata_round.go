@@ -190,9 +190,7 @@ func (m *metadata) take(r *round, a metaAnswer) error {
 		return err
 	}
 	m.c.meter.metadataUpdates.Add(1)
-	for _, o := range m.c.cfg.Observers {
-		o.MetadataChanged(MetadataEvent{Topology: next, Took: now.Sub(r.began)})
-	}
+	m.observe(MetadataEvent{Topology: next, Took: now.Sub(r.began)})
 	return nil
 }
 
@@ -228,14 +226,7 @@ func (m *metadata) merge(now time.Time, broker int32, resp *message.MetadataResp
 }
 
 func (m *metadata) failure(broker int32, err error, hint string) error {
-	name := fmt.Sprintf("broker %d", broker)
-	if addr, e := m.c.addrOf(broker); e == nil {
-		name = fmt.Sprintf("broker %d (%s)", broker, addr)
-		if broker < 0 {
-			name = "seed " + addr
-		}
-	}
-	return &OpError{Op: "Metadata", Broker: name, Partition: -1, Attempts: 1, Hint: hint, Err: err}
+	return &OpError{Op: "Metadata", Broker: m.c.BrokerName(broker), Partition: -1, Attempts: 1, Hint: hint, Err: err}
 }
 
 // checkCluster pins the first cluster id that is seen, and refuses any other: an address that was given to a

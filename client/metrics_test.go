@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
 func TestMetricsCountWhatHappens(t *testing.T) {
@@ -41,6 +42,27 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		require.NoError(t, seen.connected[0].Err)
 		require.Positive(t, seen.requested[0].RequestBytes)
 		require.Positive(t, seen.requested[0].ResponseBytes)
+	})
+}
+
+// Observers hear of a leader that a hint told of, as of answers.
+func TestLeaderHintsAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := new(events)
+		peer, c := start(t, 2, nil, client.WithObserver(seen))
+		peer.SetTopic("orders", 1, 1)
+		_, err := c.AwaitTopics(t.Context(), "orders")
+		require.NoError(t, err)
+		c.LearnLeader(wiretest.TopicID("orders"), 0, 2, 2, nil)
+		c.LearnLeader(wiretest.TopicID("orders"), 0, 1, 1, nil) // older: no news
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		require.Len(t, seen.topologies, 2)
+		last := seen.topologies[1]
+		leader, epoch, ok := last.Topology.Leader("orders", 0)
+		require.True(t, ok)
+		require.Equal(t, []int32{2, 2}, []int32{leader, epoch})
+		require.Zero(t, last.Took)
 	})
 }
 

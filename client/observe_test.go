@@ -16,6 +16,7 @@ type events struct {
 	connected    []client.ConnectEvent
 	disconnected []client.DisconnectEvent
 	requested    []client.RequestEvent
+	topologies   []client.MetadataEvent
 }
 
 func (e *events) Connected(ev client.ConnectEvent) {
@@ -34,6 +35,12 @@ func (e *events) Requested(ev client.RequestEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.requested = append(e.requested, ev)
+}
+
+func (e *events) MetadataChanged(ev client.MetadataEvent) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.topologies = append(e.topologies, ev)
 }
 
 func (e *events) disconnects() []error {

@@ -25,7 +25,7 @@ type Observer interface {
 	Requested(RequestEvent)
 	// Throttled follows an answer that asks the client to wait (KIP-219).
 	Throttled(ThrottleEvent)
-	// MetadataChanged follows each change of the topology.
+	// MetadataChanged follows each answer of metadata that was taken, and each hint of a leader that was news.
 	MetadataChanged(MetadataEvent)
 	// Note follows what a role has to tell beside numbers: a reset of an offset, a truncation, an epoch bump.
 	Note(NoteEvent)
@@ -50,13 +50,13 @@ type DisconnectEvent struct {
 
 // RequestEvent tells of the end of a request.
 type RequestEvent struct {
-	Broker        int32
+	Broker        int32 // negative for a seed whose id is not known
 	Purpose       Purpose
 	Key           wire.Key
-	Version       int16
+	Version       int16 // zero when nothing was sent
 	RequestBytes  int
 	ResponseBytes int
-	Latency       time.Duration // from the write to the answer
+	Latency       time.Duration // from the write to the answer; zero without one
 	Err           error
 }
 
@@ -68,16 +68,17 @@ type ThrottleEvent struct {
 	Duration time.Duration
 }
 
-// MetadataEvent tells of a new topology.
+// MetadataEvent tells of a new topology. Events of answers and of hints may come at the same time: the topology with
+// the higher Version is the newer one.
 type MetadataEvent struct {
 	Topology *Topology
-	Took     time.Duration // of the request; zero when a leader hint changed it
+	Took     time.Duration // from the round's first request to the answer; zero when a leader hint changed it
 }
 
 // NoteEvent is something a role wants noticed: what a person looking into a complaint would want to have seen. Kinds
 // never change their name; new ones may come.
 type NoteEvent struct {
-	Role string // "producer", "consumer", "groupmember"
+	Role string // "producer", "consumer", "groupmember", "txn"
 	// Kind is what it is: of a producer epoch-bump, batch-failed; of a consumer offset-start, offset-reset, truncation,
 	// topic-replaced, partition-halted, fetch-retry, partition-assigned, partition-revoked, partition-lost,
 	// commit-failed and others that its Event lists.

@@ -68,7 +68,7 @@ func SASL(mechanism sasl.Mechanism) Option {
 // RequestTimeout bounds one attempt of one request (request.timeout.ms).
 func RequestTimeout(d time.Duration) Option { return func(c *Config) { c.RequestTimeout = d } }
 
-// APITimeout bounds Client.Request over all its attempts (default.api.timeout.ms).
+// APITimeout bounds calls over all their attempts (default.api.timeout.ms); see Config.APITimeout.
 func APITimeout(d time.Duration) Option { return func(c *Config) { c.APITimeout = d } }
 
 // MetadataMaxAge sets metadata.max.age.ms.
@@ -87,7 +87,7 @@ func ReconnectBackoff(first, most time.Duration) Option {
 	return func(c *Config) { c.ReconnectBackoff, c.ReconnectBackoffMax = first, most }
 }
 
-// SetupTimeout sets socket.connection.setup.timeout.ms and its maximum.
+// SetupTimeout sets socket.connection.setup.timeout.ms and socket.connection.setup.timeout.max.ms.
 func SetupTimeout(first, most time.Duration) Option {
 	return func(c *Config) { c.SetupTimeout, c.SetupTimeoutMax = first, most }
 }
@@ -101,7 +101,7 @@ func MemoryBudget(bytes int64) Option { return func(c *Config) { c.MemoryBudget 
 // Logger sets where log lines go; nil means nowhere.
 func Logger(l *slog.Logger) Option { return func(c *Config) { c.Logger = l } }
 
-// WithObserver adds an observer. Several may be added; each is called in turn.
+// WithObserver adds an observer; nil adds none. Several may be added; each is called in turn.
 func WithObserver(o Observer) Option {
 	return func(c *Config) {
 		if o != nil {

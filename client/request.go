@@ -16,10 +16,12 @@ import (
 // again after retriable errors (connection, leader, coordinator or controller moved, broker loading) with
 // retry.backoff.ms, and ends at the end of ctx or after default.api.timeout.ms. An error code at the top of the
 // answer, or one inside that says the wrong broker was asked, is looked at for that; one that remains is returned
-// beside the answer.
+// beside the answer. A ctx that has ended already sends nothing.
 func (c *Client) Request(ctx context.Context, to Target, req message.Request) (message.Response, error) {
-	bound := max(c.cfg.APITimeout, to.timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("%w within default.api.timeout.ms (%s)", ErrTimeout, bound))
+	if err := c.refusal(ctx); err != nil {
+		return nil, c.requestError(ctx, to, req, err, 0, 0)
+	}
+	ctx, cancel := c.within(ctx, max(c.cfg.APITimeout, to.timeout))
 	defer cancel()
 	began, backoff := time.Now(), machine.Backoff{First: c.cfg.RetryBackoff, Most: c.cfg.RetryBackoffMax}
 	var resp message.Response
@@ -41,6 +43,19 @@ func (c *Client) Request(ctx context.Context, to Target, req message.Request) (m
 			return resp, c.requestError(ctx, to, req, err, attempt, time.Since(began))
 		}
 	}
+}
+
+// refusal is why a call is not begun at all: the client is closed, or ctx has ended before.
+func (c *Client) refusal(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+// within bounds a call by default.api.timeout.ms, or by as much as its target may take.
+func (c *Client) within(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("%w within default.api.timeout.ms (%s)", ErrTimeout, bound))
 }
 
 // sleep waits unless ctx or the client ends first.
@@ -88,37 +103,32 @@ func (c *Client) attempt(ctx context.Context, broker int32, to Target, req messa
 	if d, ok := ctx.Deadline(); ok {
 		timeout = max(min(timeout, time.Until(d)), time.Millisecond)
 	}
-	done := make(chan Reply, 1)
-	c.Issue(broker, to.purpose, &Call{Key: req.Key(), MinVersion: to.minVersion, MaxVersion: to.maxVersion, Append: req.AppendTo,
-		Timeout: timeout, Done: func(r Reply) { done <- r }})
-	var reply Reply
-	select {
-	case reply = <-done:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx) // the answer, if one comes, is dropped by the link
-	}
-	if reply.Err != nil {
-		return nil, reply.Err
+	reply, err := c.ask(ctx, broker, to.purpose, &Call{Key: req.Key(), MinVersion: to.minVersion, MaxVersion: to.maxVersion,
+		Append: req.AppendTo, Timeout: timeout})
+	if err != nil {
+		return nil, err
 	}
 	resp := req.NewResponse()
 	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {
-		return nil, &OpError{Op: req.Key().String(), Broker: c.brokerName(broker), Partition: -1, Attempts: 1, Err: fmt.Errorf("%w: %w", ErrProtocol, err)}
+		return nil, &OpError{Op: req.Key().String(), Broker: c.BrokerName(broker), Partition: -1, Attempts: 1, Err: fmt.Errorf("%w: %w", ErrProtocol, err)}
 	}
 	if code := answerCode(resp); code != errcode.None {
-		return resp, &OpError{Op: req.Key().String(), Broker: c.brokerName(broker), Partition: -1, Attempts: 1, Err: code}
+		return resp, &OpError{Op: req.Key().String(), Broker: c.BrokerName(broker), Partition: -1, Attempts: 1, Err: code}
 	}
 	return resp, nil
 }
 
-func (c *Client) brokerName(id int32) string {
-	addr, err := c.addrOf(id)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("broker %d", id)
-	case id < 0:
-		return "seed " + addr
+// ask is Issue that waits for the outcome, or for ctx to end: then the link drops the answer, if one comes.
+func (c *Client) ask(ctx context.Context, broker int32, p Purpose, call *Call) (Reply, error) {
+	done := make(chan Reply, 1)
+	call.Done = func(r Reply) { done <- r }
+	c.Issue(broker, p, call)
+	select {
+	case r := <-done:
+		return r, r.Err
+	case <-ctx.Done():
+		return Reply{}, context.Cause(ctx)
 	}
-	return fmt.Sprintf("broker %d (%s)", id, addr)
 }
 
 // learnFrom gives up what an error shows to be out of date.
@@ -193,11 +203,16 @@ func (c *Client) leader(ctx context.Context, to Target) (int32, error) {
 }
 
 // anyBroker prefers a broker a metadata connection is open to, the one with the least under way, then any known
-// one that is not in its back-off.
+// one that is not in its back-off. A seed is not among them: its link gets a broker's id, or is given up, with the first
+// answer of metadata, and a call issued behind that by the seed's id would open a second connection.
 func (c *Client) anyBroker(ctx context.Context) (int32, error) {
-	best, load := int32(0), -1
+	top, err := c.awaitMetadata(ctx, func(t *Topology) bool { return !t.At.IsZero() }, "no broker has answered")
+	if err != nil {
+		return -1, err
+	}
+	best, load := int32(-1), -1
 	for _, id := range c.metadataConnections() {
-		if l := c.existing(id, Metadata); l != nil {
+		if l := c.existing(id, Metadata); l != nil && id >= 0 {
 			if up, n := l.connected(); up && (load < 0 || n < load) {
 				best, load = id, n
 			}
@@ -205,10 +220,6 @@ func (c *Client) anyBroker(ctx context.Context) (int32, error) {
 	}
 	if load >= 0 {
 		return best, nil
-	}
-	top, err := c.awaitMetadata(ctx, func(t *Topology) bool { return !t.At.IsZero() }, "no broker has answered")
-	if err != nil {
-		return -1, err
 	}
 	nodes := top.Nodes()
 	c.randMu.Lock()

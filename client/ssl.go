@@ -13,17 +13,17 @@ import (
 // SSLConfig is what the ssl.* properties say. Only PEM stores are read: Java key stores and PKCS#12 need a
 // conversion first, and the error says which.
 type SSLConfig struct {
-	TruststoreType         string // ssl.truststore.type; PEM is the only one read
-	TruststoreLocation     string // a PEM file with CA certificates
-	TruststoreCertificates string // the same, inline
-	KeystoreType           string // ssl.keystore.type
-	KeystoreLocation       string // a PEM file with the client's key and certificate chain
-	KeystoreChain          string // the chain, inline
-	KeystoreKey            Secret // the key, inline
-	KeyPassword            Secret // refused when set: Go reads no encrypted PKCS#8
-	Protocols              []string
-	CipherSuites           []string
-	SkipHostCheck          bool // ssl.endpoint.identification.algorithm set to the empty text
+	TruststoreType         string   // ssl.truststore.type; PEM is the only one read, empty means PEM
+	TruststoreLocation     string   // a PEM file with CA certificates
+	TruststoreCertificates string   // the same, inline
+	KeystoreType           string   // ssl.keystore.type; likewise
+	KeystoreLocation       string   // a PEM file with the client's key and certificate chain
+	KeystoreChain          string   // the chain, inline
+	KeystoreKey            Secret   // the key, inline
+	KeyPassword            Secret   // refused when set: Go reads no encrypted PKCS#8
+	Protocols              []string // ssl.enabled.protocols: TLSv1.2, TLSv1.3; empty means both
+	CipherSuites           []string // ssl.cipher.suites by their IANA names, for TLS 1.2; empty means Go's choice
+	SkipHostCheck          bool     // ssl.endpoint.identification.algorithm set to the empty text
 }
 
 // sslError names the key that is at fault.

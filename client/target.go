@@ -80,7 +80,8 @@ func Coordinator(kind CoordinatorKind, key string) Target {
 func (t Target) Via(p Purpose) Target { t.purpose = p; return t }
 
 // Within is the same target with another limit for each attempt than request.timeout.ms, for requests the broker
-// holds back (JoinGroup for the rebalance timeout, CreateTopics with a timeout of its own).
+// holds back (JoinGroup for the rebalance timeout, CreateTopics with a timeout of its own). All attempts together may
+// take that long too, if default.api.timeout.ms is less.
 func (t Target) Within(d time.Duration) Target { t.timeout = d; return t }
 
 // Versions is the same target with the request's version bounded; zero for most means the latest stable one.

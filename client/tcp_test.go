@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,7 +158,7 @@ func TestBuffersAreFreeOnlyWhenTheSocketIsDone(t *testing.T) {
 	var got []byte
 	readOn := make(chan struct{})
 	drained := make(chan struct{})
-	addr := listenBehind(t, 2, func(nc net.Conn) { // the second connection is the produce one
+	addr, handOver := listenBehind(t, func(nc net.Conn) {
 		defer close(drained)
 		<-readOn
 		b, _ := io.ReadAll(nc)
@@ -165,11 +166,12 @@ func TestBuffersAreFreeOnlyWhenTheSocketIsDone(t *testing.T) {
 		got = b
 		mu.Unlock()
 	})
-	c, err := client.New(client.Seeds(addr), client.RequestTimeout(300*time.Millisecond))
+	c, err := client.New(client.Seeds(addr), func(c *client.Config) { c.WriteTimeout = time.Second })
 	require.NoError(t, err)
 	defer c.Close(context.Background())
 	_, err = c.AwaitTopics(t.Context())
 	require.NoError(t, err)
+	handOver()
 	body := parts('x', 32<<20)
 	r := <-sendParts(c, body)
 	require.ErrorIs(t, r.Err, client.ErrDisconnected)
@@ -184,18 +186,14 @@ func TestBuffersAreFreeOnlyWhenTheSocketIsDone(t *testing.T) {
 	require.NotContains(t, string(got[len(got)-1000:]), "\x00", "the socket read from a buffer that was given back")
 }
 
-// listenBehind is a port whose n-th connection, once it is negotiated, is handed to handle.
-func listenBehind(t *testing.T, n int, handle func(net.Conn)) (addr string) {
+// listenBehind is a port of a peer. The next connection after handOver was called is handed to handle once it is
+// negotiated.
+func listenBehind(t *testing.T, handle func(net.Conn)) (addr string, handOver func()) {
 	peer := wiretest.NewCluster(1, nil)
 	t.Cleanup(peer.Close)
-	count := 0
-	var mu sync.Mutex
+	var armed atomic.Bool
 	addr = listen(t, func(nc net.Conn) {
-		mu.Lock()
-		count++
-		mine := count == n
-		mu.Unlock()
-		if !mine {
+		if !armed.CompareAndSwap(true, false) {
 			peer.Serve(1, nc)
 			return
 		}
@@ -212,13 +210,17 @@ func listenBehind(t *testing.T, n int, handle func(net.Conn)) (addr string) {
 		handle(nc)
 	})
 	peer.Move(1, addr)
-	return addr
+	return addr, func() { armed.Store(true) }
 }
 
 func TestAnnouncedBytesTakeNoMemory(t *testing.T) {
-	addr := listenBehind(t, 2, func(nc net.Conn) {
+	measured := make(chan struct{})
+	addr, handOver := listenBehind(t, func(nc net.Conn) {
+		if _, err := wiretest.ReadFrame(nc); err != nil {
+			t.Error(err)
+		}
 		nc.Write([]byte{0x0f, 0xff, 0xff, 0xff, 0, 0, 0, 1}) // 256 MiB less one, of which 4 bytes come
-		time.Sleep(100 * time.Millisecond)
+		<-measured
 		nc.Close()
 	})
 	c, err := client.New(client.Seeds(addr))
@@ -226,8 +228,12 @@ func TestAnnouncedBytesTakeNoMemory(t *testing.T) {
 	defer c.Close(context.Background())
 	_, err = c.AwaitTopics(t.Context())
 	require.NoError(t, err)
+	handOver()
 	before := heapBytes()
-	r := <-sendParts(c, parts(1, 10))
+	reply := sendParts(c, parts(1, 10))
+	time.Sleep(100 * time.Millisecond) // in which the client would take the memory, if it did
+	close(measured)
+	r := <-reply
 	require.ErrorIs(t, r.Err, client.ErrDisconnected)
 	require.Less(t, heapBytes()-before, uint64(4<<20))
 }

@@ -32,6 +32,17 @@ func TestUnknownTopicIsNamedAtTheEndOfCtx(t *testing.T) {
 	})
 }
 
+func TestTopicThatStaysUnknownNamesTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := start(t, 1, nil)
+		began := time.Now()
+		_, err := c.AwaitTopics(t.Context(), "ordres")
+		require.Equal(t, time.Minute, time.Since(began))
+		require.ErrorIs(t, err, client.ErrUnknownTopic)
+		require.ErrorContains(t, err, "default.api.timeout.ms (1m0s)")
+	})
+}
+
 func TestTopicThatAppearsIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, c := start(t, 1, nil)

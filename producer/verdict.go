@@ -74,7 +74,7 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (single map[int32]error
 			Attempts: v.Batch.Attempts, Elapsed: time.Since(b.opened), Hint: hint, Err: err,
 		}
 		if id := b.part.m.Leader(); id >= 0 && v.Batch.Attempts > 0 {
-			op.Broker = fmt.Sprintf("broker %d", id)
+			op.Broker = p.cl.BrokerName(id)
 		}
 		return &Error{Outcome: v.Outcome, Err: op}
 	}

@@ -16,7 +16,7 @@ type Credentials struct {
 }
 
 // ErrNoCredentials is returned by Start when the provider gave no user name or no password.
-var ErrNoCredentials = errors.New("sasl: empty user name or password")
+var ErrNoCredentials = errors.New("sasl: the credentials have an empty user name or password")
 
 // Plain is the PLAIN mechanism (RFC 4616) with credentials that the function gives at each login.
 func Plain(credentials func(ctx context.Context) (Credentials, error)) Mechanism {
@@ -37,6 +37,9 @@ type plain struct {
 func (plain) Name() string { return "PLAIN" }
 
 func (p plain) Start(ctx context.Context, _ Peer) (Session, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	c, err := p.credentials(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sasl: credentials provider: %w", err)

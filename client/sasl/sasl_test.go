@@ -44,6 +44,17 @@ func TestPlainRefusesWhatItCannotSend(t *testing.T) {
 	require.ErrorIs(t, err, down)
 }
 
+func TestEndedCtxAsksForNoCredentials(t *testing.T) {
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	_, err := sasl.Plain(func(context.Context) (sasl.Credentials, error) {
+		t.Error("asked")
+		return sasl.Credentials{}, nil
+	}).Start(ctx, sasl.Peer{})
+	require.ErrorIs(t, err, enough)
+}
+
 // FuzzPlain: what is sent has the two NUL bytes of RFC 4616 and nothing of the parts is lost.
 func FuzzPlain(f *testing.F) {
 	f.Add("", "alice", "secret")
