@@ -89,8 +89,10 @@ func (m *Member) findNames(ids []wire.UUID) {
 	})
 }
 
-// found tracks a topic that was found by its id, and remembers to give it back at the end.
+// found tracks a topic that was found by its id, and remembers to give it back at the end. It is tracked first: the end
+// may come at any moment, and then gives back what is remembered.
 func (m *Member) found(name string) {
+	m.cl.AddTopics(name)
 	m.mu.Lock()
 	again := m.ended || slices.Contains(m.byID, name)
 	if !again {
@@ -98,10 +100,9 @@ func (m *Member) found(name string) {
 	}
 	m.mu.Unlock()
 	if again {
+		m.cl.RemoveTopics(name)
 		m.cl.RefreshMetadata()
-		return
 	}
-	m.cl.AddTopics(name)
 }
 
 // discover looks for topics that match the pattern, for the classic protocol.

@@ -2,7 +2,8 @@ package machine
 
 // Assignor distributes the partitions of topics over the members of a group that uses the classic protocol. The
 // member that the coordinator made leader runs it; the others get the result. It is pure: the same input gives the
-// same output, and it may be called from any goroutine.
+// same output, and it may be called from any goroutine. The member does nothing else meanwhile, no heartbeat either, so
+// it has to be quick, and must not call the member.
 type Assignor interface {
 	// Name is what members agree on, as in partition.assignment.strategy ("range", "cooperative-sticky"). All
 	// members of a group must understand the same thing by it.
