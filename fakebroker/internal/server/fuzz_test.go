@@ -55,6 +55,7 @@ func FuzzHandlers(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			b, conn := openBroker(t, vfs.NewMem(), map[string]string{"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1",
 				"transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			a := &admin{t: t, broker: b, conn: conn}
 			a.furnish("some-name")
 			dial := func() net.Conn {
@@ -71,8 +72,6 @@ func FuzzHandlers(f *testing.F) {
 			require.NoError(t, conn.Close())
 			a.conn = dial() // the first may have been idle for too long
 			require.NotEmpty(t, ask[*message.MetadataResponse](a, 12, message.NewMetadataRequest()).Brokers)
-			require.NoError(t, a.conn.Close())
-			require.NoError(t, b.Close())
 		})
 	})
 }
@@ -101,6 +100,7 @@ func FuzzLogin(f *testing.F) {
 			opts.Users, opts.Listeners[0].SASL, opts.Listeners[0].Host = map[string]string{"alice": "secret"}, true, "behind-the-login"
 			b, err := Open(t.Context(), opts)
 			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			c, err := l.Dial(t.Context())
 			require.NoError(t, err)
 			sent := bytes.Join([][]byte{first, second, third}, nil)
@@ -115,8 +115,6 @@ func FuzzLogin(f *testing.F) {
 					require.NotContains(t, string(answer), "behind-the-login")
 				}
 			}
-			require.NoError(t, c.Close())
-			require.NoError(t, b.Close())
 		})
 	})
 }
