@@ -45,10 +45,6 @@ func (a *Admin) Close(ctx context.Context) error {
 // request sends a request, with the client's retries, and gives its answer in its own type. The answer of a broker that
 // refused comes beside the error.
 func request[R message.Response](ctx context.Context, a *Admin, to client.Target, req message.Request) (R, error) {
-	if ctx.Err() != nil {
-		var none R
-		return none, &client.OpError{Op: req.Key().String(), Partition: -1, Err: fmt.Errorf("nothing was sent: %w", context.Cause(ctx))}
-	}
 	resp, err := a.cl.Request(ctx, to, req)
 	r, ok := resp.(R)
 	if err == nil && !ok {
@@ -72,14 +68,18 @@ func once[R message.Response](ctx context.Context, a *Admin, broker int32, least
 	select {
 	case reply = <-done:
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		select {
+		case reply = <-done: // both at once: what became of a change is worth more than that time is over
+		default:
+			return none, context.Cause(ctx)
+		}
 	}
 	if reply.Err != nil {
 		return none, reply.Err
 	}
 	resp := req.NewResponse()
 	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {
-		return none, &client.OpError{Op: req.Key().String(), Broker: client.Broker(broker).String(), Partition: -1, Attempts: 1,
+		return none, &client.OpError{Op: req.Key().String(), Broker: a.cl.BrokerName(broker), Partition: -1, Attempts: 1,
 			Err: fmt.Errorf("%w: %w", client.ErrProtocol, err)}
 	}
 	return resp.(R), nil

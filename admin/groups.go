@@ -92,7 +92,7 @@ func (a *Admin) groupsOf(ctx context.Context, broker int32, filter GroupFilter) 
 	if err != nil {
 		return nil, err
 	}
-	if err := rowError("list groups of", client.Broker(broker).String(), resp.ErrorCode, nil); err != nil {
+	if err := rowError("list groups of", a.cl.BrokerName(broker), resp.ErrorCode, nil); err != nil {
 		return nil, err
 	}
 	var rows []ListedGroup

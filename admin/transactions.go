@@ -81,7 +81,7 @@ func (a *Admin) transactionsOf(ctx context.Context, broker int32, filter Transac
 	if err != nil {
 		return nil, err
 	}
-	what := client.Broker(broker).String()
+	what := a.cl.BrokerName(broker)
 	if err := rowError("list transactions of", what, resp.ErrorCode, nil); err != nil {
 		return nil, err
 	}

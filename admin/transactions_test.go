@@ -44,7 +44,7 @@ func TestFiltersOfTransactionsAreNotLeftOut(t *testing.T) {
 		require.ErrorContains(t, err, "takes brokers from")
 	}
 	_, err := a.ListTransactions(t.Context(), admin.TransactionFilter{States: []admin.TransactionState{admin.TransactionOngoing, "Hanging"}})
-	require.ErrorContains(t, err, "broker 1: it knows no state Hanging")
+	require.ErrorContains(t, err, "broker 1 (broker-1:9092): it knows no state Hanging")
 }
 
 // Coordinators that are asked for long transactions let those pass that have none open.

@@ -37,6 +37,11 @@ func (m *Member) Commit(ctx context.Context, offsets map[TopicPartition]Offset) 
 	case err := <-outcome:
 		return err
 	case <-ctx.Done():
+		select {
+		case err := <-outcome: // both at once: who asks wants to know
+			return err
+		default:
+		}
 		return fmt.Errorf("groupmember: group %q: the commit of %d partitions has no outcome yet: %w", m.cfg.GroupID, len(offsets), context.Cause(ctx))
 	}
 }
