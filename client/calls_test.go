@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -30,6 +31,25 @@ func TestQueueIsBounded(t *testing.T) {
 		require.ErrorIs(t, refused, client.ErrQueueFull)
 		require.ErrorContains(t, refused, "Config.MaxQueued")
 	})
+}
+
+// A broker that metadata names at this very moment is either not known yet or asked: the client is not closed.
+func TestBrokerThatBecomesKnownMeanwhile(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			_, c := start(t, 2, answerCluster)
+			c.AddTopics("orders")
+			for done := make(chan client.Reply, 1); ; {
+				c.Issue(2, client.Fetch, &client.Call{Key: wire.KeyDescribeCluster, Append: clusterRequest().AppendTo, Done: func(r client.Reply) { done <- r }})
+				if r := <-done; r.Err == nil {
+					return
+				} else if !errors.Is(r.Err, client.ErrUnknownBroker) {
+					t.Fatal(r.Err)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
 }
 
 func TestEncodingErrorEndsOneCallOnly(t *testing.T) {

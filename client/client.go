@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +51,7 @@ type Client struct {
 
 	linksMu sync.RWMutex
 	links   map[linkKey]*link
+	working map[*link]int // see attend
 	lanes   atomic.Uint32 // made so far
 
 	randMu sync.Mutex
@@ -72,7 +75,7 @@ func NewFrom(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, log: cfg.Logger, budget: NewBudget(cfg.MemoryBudget), links: make(map[linkKey]*link)}
+	c := &Client{cfg: cfg, log: cfg.Logger, budget: NewBudget(cfg.MemoryBudget), links: make(map[linkKey]*link), working: make(map[*link]int)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -108,11 +111,27 @@ func NewFrom(cfg Config) (*Client, error) {
 func (c *Client) Close(ctx context.Context) error {
 	if c.life.close() {
 		c.cancel()
-		for _, l := range c.allLinks() {
+		for _, l := range c.atWork() {
 			l.close()
 		}
 	}
 	return c.life.wait(ctx)
+}
+
+// attend counts the goroutines of a link: one more when it begins, before it looks at c.ctx, one less when it ends. A
+// lane that was freed is at work until its last answer, and found here alone.
+func (c *Client) attend(l *link, by int) {
+	c.linksMu.Lock()
+	defer c.linksMu.Unlock()
+	if c.working[l] += by; c.working[l] == 0 {
+		delete(c.working, l)
+	}
+}
+
+func (c *Client) atWork() []*link {
+	c.linksMu.RLock()
+	defer c.linksMu.RUnlock()
+	return slices.Collect(maps.Keys(c.working))
 }
 
 // closing is closed when Close has been called.
@@ -127,38 +146,36 @@ func (c *Client) Logger() *slog.Logger { return c.log }
 // Issue sends one request to one broker, once. It does not block: the outcome goes to call.Done. Calls of one
 // broker and purpose are written in the order in which they are issued, and pipelined.
 func (c *Client) Issue(broker int32, p Purpose, call *Call) {
-	l := c.link(broker, p)
-	if l == nil {
-		l = c.newLink(broker, p) // only to word the error
-		if _, err := c.addrOf(broker); err != nil {
-			l.refuse(call, err)
-			return
-		}
-		l.refuse(call, ErrClosed)
+	l, err := c.link(broker, p)
+	if err != nil {
+		c.newLink(broker, p).refuse(call, err) // a link only to word the error
 		return
 	}
 	l.issue(call)
 }
 
-// link finds or makes the link; nil when the broker is not known or the client is closed.
-func (c *Client) link(broker int32, p Purpose) *link {
+// link finds or makes the link; not when the broker is not known or the client is closed.
+func (c *Client) link(broker int32, p Purpose) (*link, error) {
 	key := linkKey{broker, p}
 	c.linksMu.RLock()
 	l := c.links[key]
 	c.linksMu.RUnlock()
 	if l != nil {
-		return l
+		return l, nil
 	}
-	if _, err := c.addrOf(broker); err != nil || c.ctx.Err() != nil {
-		return nil
+	if c.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	if _, err := c.addrOf(broker); err != nil {
+		return nil, err
 	}
 	c.linksMu.Lock()
 	defer c.linksMu.Unlock()
-	if l = c.links[key]; l == nil && c.ctx.Err() == nil {
+	if l = c.links[key]; l == nil {
 		l = c.newLink(broker, p)
 		c.links[key] = l
 	}
-	return l
+	return l, nil
 }
 
 func (c *Client) allLinks() []*link {

@@ -161,6 +161,30 @@ func TestGoroutinesEndWithClose(t *testing.T) {
 	t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
+// A lane that was freed with an answer outstanding is waited for by nobody but Close, and that ends it.
+func TestCloseEndsFreedLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, c := start(t, 1, func(r *wiretest.Request) message.Response {
+			if r.Key == wire.KeyDescribeCluster {
+				return wiretest.NoAnswer
+			}
+			return nil
+		}, client.RequestTimeout(time.Hour))
+		_, err := c.AwaitTopics(t.Context())
+		require.NoError(t, err)
+		lane, free := c.Lane(client.Fetch)
+		done := make(chan client.Reply, 1)
+		c.Issue(1, lane, &client.Call{Key: wire.KeyDescribeCluster, Append: clusterRequest().AppendTo, Done: func(r client.Reply) { done <- r }})
+		synctest.Wait()
+		require.Equal(t, 2, peer.Connections(1))
+		free()
+		began := time.Now()
+		require.NoError(t, c.Close(t.Context()))
+		require.Zero(t, time.Since(began))
+		require.ErrorIs(t, (<-done).Err, client.ErrClosed)
+	})
+}
+
 func TestCloseReturnsByTheEndOfCtx(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -25,10 +25,11 @@ type dialError struct {
 func (e *dialError) Error() string { return fmt.Sprintf("%s to %s: %v", e.stage, e.addr, e.err) }
 func (e *dialError) Unwrap() error { return e.err }
 
-// softwareName and softwareVersion show in the broker's client metrics (KIP-511).
+// SoftwareName and SoftwareVersion are how every client of this module introduces itself to brokers, which count
+// their connections by them (KIP-511).
 const (
-	softwareName    = "ottla-go"
-	softwareVersion = "0.1.0"
+	SoftwareName    = "ottla-go"
+	SoftwareVersion = "0.1.0"
 )
 
 // addrOf is where a broker, or a seed, is at present.
@@ -192,7 +193,7 @@ func (c *conn) bringUp(ctx context.Context, broker int32) (stage string, err err
 	}
 	stop := context.AfterFunc(ctx, func() { c.nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	hello := machine.Hello{ClientID: cl.cfg.ClientID, SoftwareName: softwareName, SoftwareVersion: softwareVersion, NodeID: broker}
+	hello := machine.Hello{ClientID: cl.cfg.ClientID, SoftwareName: SoftwareName, SoftwareVersion: SoftwareVersion, NodeID: broker}
 	if cl.cfg.CheckCluster && broker >= 0 {
 		hello.ClusterID = cl.Topology().ClusterID
 	}

@@ -123,6 +123,8 @@ func (l *link) callError(call *Call, err error, hint string) error {
 
 // run is the link's goroutine.
 func (l *link) run() {
+	l.c.attend(l, 1)
+	defer l.c.attend(l, -1)
 	for l.hasWork() {
 		if c := l.connect(); c != nil {
 			timedOut, cause := l.serve(c)
