@@ -23,7 +23,11 @@ type cluster struct {
 	cl     *client.Client
 	run    string
 	topics [stages + 1]string
+	made   []string // the topics that there are, to be removed again
 }
+
+// hello is how long a cluster may take to answer for the first time.
+const hello = 4 * time.Second
 
 // start finds or starts brokers and makes the topics.
 func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
@@ -37,19 +41,34 @@ func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
 		}
 		k.seeds = k.broker.Addrs()
 	}
-	if k.cl, err = client.New(client.Seeds(k.seeds...), client.ClientID("eos"), client.APITimeout(5*time.Second)); err != nil {
+	if k.cl, err = client.New(client.Seeds(k.seeds...), client.ClientID("eos")); err == nil {
+		err = k.make(ctx)
+	}
+	if err != nil {
 		k.close()
 		return nil, err
+	}
+	return k, nil
+}
+
+// make makes the topics, once a broker has answered.
+func (k *cluster) make(ctx context.Context) error {
+	if k.broker == nil {
+		soon, cancel := context.WithTimeoutCause(ctx, hello, fmt.Errorf("at %s for %s", strings.Join(k.seeds, ", "), hello))
+		defer cancel()
+		if h := k.cl.Health(soon); h.Err != nil {
+			return h.Err
+		}
 	}
 	adm := admin.New(k.cl)
 	for i := range k.topics {
 		k.topics[i] = fmt.Sprintf("%s-%d", k.run, i)
 		if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: k.topics[i], Partitions: partitions}); err != nil {
-			k.close()
-			return nil, err
+			return err
 		}
+		k.made = append(k.made, k.topics[i])
 	}
-	return k, nil
+	return nil
 }
 
 // crash ends the broker as kill -9 does and starts it on what it had written.
@@ -67,12 +86,12 @@ func (k *cluster) group(stage int) string { return fmt.Sprintf("%s-stage-%d", k.
 
 // close removes what this run has made.
 func (k *cluster) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the verdict is out; nothing hangs on it
 	defer cancel()
 	if k.cl != nil {
-		if k.broker == nil {
+		if k.broker == nil && len(k.made) > 0 {
 			adm := admin.New(k.cl)
-			adm.DeleteTopics(ctx, k.topics[:]...) // as far as it goes
+			adm.DeleteTopics(ctx, k.made...) // as far as it goes
 			for stage := 1; stage <= stages; stage++ {
 				adm.DeleteGroups(ctx, k.group(stage))
 			}

@@ -11,9 +11,10 @@ import (
 )
 
 // patience is how long nothing may come out before the rest is taken for lost.
-const patience = 30 * time.Second
+const patience = time.Minute
 
-// feed sends the lines, keyed by their number, as evenly as it can.
+// feed sends the lines, keyed by their number, as evenly as it can. The second half waits until enough has been broken: on a
+// slow machine, too, the lines go through what this program is about.
 func (p *pipeline) feed(ctx context.Context, over time.Duration) error {
 	pr, err := producer.New(p.k.cl)
 	if err != nil {
@@ -25,6 +26,12 @@ func (p *pipeline) feed(ctx context.Context, over time.Duration) error {
 		for i, line := range p.lines {
 			if i%100 == 0 {
 				time.Sleep(time.Until(begin.Add(over * time.Duration(i) / time.Duration(len(p.lines)))))
+			}
+			if i > 0 && i == len(p.lines)/2 {
+				select {
+				case <-p.battered:
+				case <-ctx.Done():
+				}
 			}
 			if ctx.Err() != nil || !yield(producer.Record{Topic: p.k.topics[0], Key: strconv.AppendInt(nil, int64(i), 10), Value: []byte(line)}) {
 				return

@@ -69,7 +69,7 @@ func run(ctx context.Context, out, log io.Writer, o options) error {
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
-	p := &pipeline{k: k, lines: lines, log: log, begin: begin, unsafe: o.unsafe}
+	p := &pipeline{k: k, lines: lines, log: log, begin: begin, unsafe: o.unsafe, battered: make(chan struct{})}
 	if err := p.launch(); err != nil {
 		return err
 	}

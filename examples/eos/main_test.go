@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,13 +25,15 @@ func TestMain(m *testing.M) {
 
 var line = regexp.MustCompile(`^in (\d+) · out (\d+) · duplicates (\d+) · lost (\d+) · aborted transactions (\d+) · [0-9.]+ s\n$`)
 
-// verdictOf runs the pipeline and reads what it prints.
+// verdictOf runs the pipeline, sees to it that things were broken meanwhile, and reads what it prints.
 func verdictOf(t *testing.T, o options) (n [5]int, err error) {
 	t.Helper()
-	var out strings.Builder
-	err = run(t.Context(), &out, io.Discard, o)
+	var out, log strings.Builder
+	err = run(t.Context(), &out, &log, o)
 	m := line.FindStringSubmatch(out.String())
-	require.NotNil(t, m, "%q, %v", out.String(), err)
+	require.NotNil(t, m, "%q, %v\n%s", out.String(), err, log.String())
+	require.GreaterOrEqual(t, strings.Count(log.String(), "kill -9 worker"), enough-1, log.String())
+	require.GreaterOrEqual(t, strings.Count(log.String(), "crashed the broker"), 1, log.String())
 	for i := range n {
 		n[i], _ = strconv.Atoi(m[i+1])
 	}
@@ -50,6 +53,19 @@ func TestUnsafeIsAtLeastOnce(t *testing.T) {
 	require.Equal(t, n[2] > 0, err != nil)
 	require.Equal(t, [3]int{1000, 1000 + n[2], 0}, [3]int{n[0], n[1], n[3]})
 	require.Zero(t, n[4])
+}
+
+// An address where nobody listens is an error within seconds, and says what it is.
+func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := l.Addr().String()
+	l.Close()
+	began := time.Now()
+	err = run(t.Context(), io.Discard, io.Discard, options{n: 1, bootstrap: nobody})
+	require.ErrorContains(t, err, "no broker has answered: at "+nobody)
+	require.ErrorContains(t, err, "is the broker running")
+	require.Less(t, time.Since(began), hello+time.Minute, "only against accidents: nothing is cleaned up where nothing was made")
 }
 
 func TestVerdictNamesWhatIsWrong(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,9 +20,19 @@ type pipeline struct {
 	workers []*process
 	failed  int          // workers that ended by themselves
 	seen    atomic.Int64 // lines that have come out
+
+	broken   int           // times that a worker was killed or the broker crashed
+	battered chan struct{} // closed when that was enough for the second half of the lines to go in
+
+	saying sync.Mutex
 }
 
+// enough is how often something is broken at least, among it the broker once where it is ours.
+const enough = 3
+
 func (p *pipeline) say(format string, args ...any) {
+	p.saying.Lock()
+	defer p.saying.Unlock()
 	fmt.Fprintf(p.log, "%5.1f s  %6d of %d  %s\n", time.Since(p.begin).Seconds(), p.seen.Load(), len(p.lines), fmt.Sprintf(format, args...))
 }
 
@@ -36,7 +47,7 @@ func (p *pipeline) run(ctx context.Context, o options) error {
 	rng := rand.New(rand.NewPCG(o.seed, 0))
 	pause := time.NewTimer(500 * time.Millisecond)
 	defer pause.Stop()
-	for turn, fed := 0, false; ; {
+	for fed := false; ; {
 		select {
 		case err := <-out:
 			if err == nil {
@@ -50,7 +61,7 @@ func (p *pipeline) run(ctx context.Context, o options) error {
 			p.say("all lines are in")
 		case <-pause.C:
 			pause.Reset(time.Duration(150+rng.IntN(200)) * time.Millisecond)
-			if err := p.breakSomething(ctx, rng, &turn, fed); err != nil {
+			if err := p.breakSomething(ctx, rng, fed); err != nil {
 				return err
 			}
 		}
@@ -59,7 +70,7 @@ func (p *pipeline) run(ctx context.Context, o options) error {
 
 // breakSomething kills a worker, or crashes the broker every fifth time, while lines come in and go out; a worker that has
 // ended is replaced in any case.
-func (p *pipeline) breakSomething(ctx context.Context, rng *rand.Rand, turn *int, fed bool) error {
+func (p *pipeline) breakSomething(ctx context.Context, rng *rand.Rand, fed bool) error {
 	for i, w := range p.workers {
 		select {
 		case <-w.ended:
@@ -70,12 +81,17 @@ func (p *pipeline) breakSomething(ctx context.Context, rng *rand.Rand, turn *int
 	if fed || p.seen.Load() == 0 {
 		return nil
 	}
-	if *turn++; *turn%5 == 3 && p.k.broker != nil {
-		what, err := p.k.crash(ctx)
-		if err == nil {
+	var err error
+	if p.broken++; p.broken%5 == 3 && p.k.broker != nil {
+		var what string
+		if what, err = p.k.crash(ctx); err == nil {
 			p.say("%s", what)
 		}
-		return err
+	} else {
+		err = p.replace(rng.IntN(len(p.workers)))
 	}
-	return p.replace(rng.IntN(len(p.workers)))
+	if p.broken == enough {
+		close(p.battered)
+	}
+	return err
 }

@@ -61,10 +61,13 @@ func (j job) run(ctx context.Context) error {
 	} else {
 		err = j.exactlyOnce(ctx, cl, c)
 	}
-	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	bounded, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	return errors.Join(err, c.Close(closing), cl.Close(closing))
+	return errors.Join(err, c.Close(bounded), cl.Close(bounded))
 }
+
+// closing is how long a worker may take to leave in good order.
+const closing = time.Minute
 
 // exactlyOnce is a stage: what it writes and how far it has read are committed together, or not at all.
 func (j job) exactlyOnce(ctx context.Context, cl *client.Client, c *consumer.Consumer) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,15 +87,24 @@ func (p *pipeline) replace(i int) error {
 	return err
 }
 
-// stop ends the workers in good order: they commit what they have and leave.
+// stop ends the workers in good order: they commit what they have and leave. One that had ended by itself just before had no
+// time to be replaced; all lines have come out without it.
 func (p *pipeline) stop() (err error) {
 	var all sync.WaitGroup
+	p.workers = slices.DeleteFunc(p.workers, func(w *process) bool {
+		select {
+		case <-w.ended:
+			return true
+		default:
+			return false
+		}
+	})
 	for _, w := range p.workers {
 		w.stdin.Close()
 		all.Go(func() { // ends with the process, which is killed if need be
 			select {
 			case <-w.ended:
-			case <-time.After(15 * time.Second):
+			case <-time.After(2 * closing):
 				w.cmd.Process.Kill()
 				<-w.ended
 			}
