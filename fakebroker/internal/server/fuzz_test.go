@@ -135,31 +135,39 @@ func (a *admin) furnish(name string) {
 	require.Zero(a.t, ask[*message.OffsetCommitResponse](a, 8, commit).Topics[0].Partitions[0].ErrorCode)
 }
 
-// exchange sends a request and reads what comes; a Produce request without acks is followed by one that has an answer.
-func exchange(t *testing.T, c net.Conn, k wire.Key, version int16, body []byte) {
-	const correlation = 77
+// requestFrame is a whole request as it goes over a connection.
+func requestFrame(k wire.Key, version int16, correlation int32, body []byte) []byte {
 	frame := wire.AppendRequestHeader(make([]byte, 4), k, version, correlation, nil)
 	frame = append(frame, body...)
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	last := wire.AppendRequestHeader(make([]byte, 4), wire.KeyApiVersions, 0, correlation+1, nil)
-	binary.BigEndian.PutUint32(last, uint32(len(last)-4))
-	_, err := c.Write(append(frame, last...))
+	return frame
+}
+
+// exchange sends a request and reads what comes; the request behind it has an answer even if it has none.
+func exchange(t *testing.T, c net.Conn, k wire.Key, version int16, body []byte) {
+	const correlation = 77
+	_, err := c.Write(append(requestFrame(k, version, correlation, body), requestFrame(wire.KeyApiVersions, 0, correlation+1, nil)...))
 	require.NoError(t, err)
 	answer := readAnswer(t, c)
 	if answer == nil || int32(binary.BigEndian.Uint32(answer)) == correlation+1 {
 		return
 	}
+	checkAnswer(t, answer, k, version, correlation)
+	_ = readAnswer(t, c)
+}
+
+// checkAnswer reads an answer to its last byte.
+func checkAnswer(t *testing.T, answer []byte, k wire.Key, version int16, correlation int32) {
 	r := wire.NewReader(answer)
 	got, err := wire.ReadResponseHeader(r, k, version)
 	require.NoError(t, err)
-	require.EqualValues(t, correlation, got)
+	require.Equal(t, correlation, got)
 	resp := message.NewResponse(k)
 	if k == wire.KeyApiVersions && !served(k, version) {
 		version = 0
 	}
 	require.NoError(t, resp.ReadFrom(r, version), "%s v%d", k, version)
 	require.Zero(t, r.Remaining())
-	_ = readAnswer(t, c)
 }
 
 // readAnswer returns one frame, or nil at the end of the connection.
@@ -171,6 +179,6 @@ func readAnswer(t *testing.T, c net.Conn) []byte {
 	}
 	answer := make([]byte, binary.BigEndian.Uint32(size))
 	_, err := io.ReadFull(c, answer)
-	require.NoError(t, err)
+	require.NoError(t, err, "answers come whole")
 	return answer
 }
