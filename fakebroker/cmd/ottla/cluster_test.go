@@ -163,5 +163,6 @@ func TestPropertiesComeFromAFileAndTheCommandLine(t *testing.T) {
 	require.Contains(t, errs, "Authentication failed")
 	require.NotContains(t, errs, "wrong\"")
 	require.Contains(t, fails(t, exitUsage, "topics", "list", "-X", "boostrap.servers=x"), "did you mean bootstrap.servers?")
+	require.Contains(t, fails(t, exitUsage, "topics", "list", "--command-config", file, "-X", "linger.msx=1"), "ottla: properties are from "+file+" and -X")
 	require.Contains(t, fails(t, exitUsage, "topics", "list", "--command-config", file+".missing"), "no such file")
 }

@@ -52,6 +52,9 @@ func (c *connection) open(ctx context.Context, io streams) (*session, error) {
 		err = client.LoadProperties(properties, client.ClientProperties().Bind(&cfg), sending().Bind(&s.producer), txn.Properties().Bind(&s.txn), consumer.Properties().Bind(&s.consumer))
 	}
 	if err != nil {
+		if c.CommandConfig != "" {
+			err = fmt.Errorf("%w\nottla: properties are from %s and -X", err, c.CommandConfig)
+		}
 		return nil, &exitError{exitUsage, err}
 	}
 	switch {

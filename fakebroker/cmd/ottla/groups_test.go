@@ -27,6 +27,7 @@ func TestGroupsArePrintedInEveryForm(t *testing.T) {
 		}
 	}
 	require.NotContains(t, succeeds(t, "groups", "list", "--state", "Stable"), "billing")
+	require.Contains(t, succeeds(t, "groups", "list", "--state", "stable"), "packing", "in any case")
 	require.NotContains(t, succeeds(t, "groups", "list", "--type", "Share"), "billing")
 	require.NotContains(t, succeeds(t, "groups", "lag", "billing"), "packing")
 	errs := fails(t, exitFailed, "groups", "describe", "biling", "packing")

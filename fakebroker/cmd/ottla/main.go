@@ -75,15 +75,14 @@ func run(ctx context.Context, args []string, io streams) int {
 		fmt.Fprintf(io.err, "ottla: %v\n", err)
 		return exitFailed
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
+	args = habits(args)
 	parsed, err := parser.Parse(negativeNumbers(args))
 	if done >= 0 { // --help was printed
 		return done
 	}
 	if err != nil {
-		fmt.Fprintf(io.err, "ottla: %v\nottla: see 'ottla --help'\n", err)
+		// An enum of which one value stands for "not given" says so in its list.
+		fmt.Fprintf(io.err, "ottla: %s\nottla: see '%s --help'\n", strings.Replace(err.Error(), `must be one of "",`, "must be one of ", 1), commandOf(err))
 		return exitUsage
 	}
 	if err := parsed.Run(); err != nil {
@@ -99,13 +98,43 @@ func run(ctx context.Context, args []string, io streams) int {
 	return exitOK
 }
 
+// habits are command lines of other tools, and what they are here.
+func habits(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(args[1:len(args):len(args)], "--help")
+	case args[0] == "--version" || args[0] == "-v":
+		return []string{"version"}
+	}
+	return args
+}
+
+// commandOf is as much of a command as could be understood: whose help to see.
+func commandOf(err error) string {
+	words := []string{"ottla"}
+	if e := (*kong.ParseError)(nil); errors.As(err, &e) {
+		for _, p := range e.Context.Path {
+			if p.Command != nil {
+				words = append(words, p.Command.Name)
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// numeric are the flags that take numbers, by each of their names.
+var numeric = map[string]string{"-o": "--offset", "--offset": "--offset", "--shift-by": "--shift-by", "--to-offset": "--to-offset", "--port": "--port",
+	"-n": "--count", "--count": "--count", "--partitions": "--partitions", "-r": "--replication-factor", "--replication-factor": "--replication-factor"}
+
 // negativeNumbers lets numbers below zero follow the flags that take them, as in -o -5: kong would see a flag.
 func negativeNumbers(args []string) (out []string) {
 	for i := 0; i < len(args); i++ {
 		if args[i] == "--" {
 			return append(out, args[i:]...)
 		}
-		name, takes := map[string]string{"-o": "--offset", "--offset": "--offset", "--shift-by": "--shift-by"}[args[i]]
+		name, takes := numeric[args[i]]
 		if takes && i+1 < len(args) {
 			if _, err := strconv.ParseInt(args[i+1], 10, 64); err == nil && strings.HasPrefix(args[i+1], "-") {
 				out = append(out, name+"="+args[i+1])

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +114,20 @@ func TestWrongUsageEndsWithTwoAndSaysWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--topic", "orders:0"}, `want NAME:PARTITIONS`},
 		{[]string{"serve", "--topic", ":3"}, `want NAME:PARTITIONS`},
 		{[]string{"serve", "--sasl", "ann"}, `want USER:PASSWORD`},
+		{[]string{"serve", "--port", "99999"}, `--port 99999: want a TCP port up to 65535`},
+		{[]string{"serve", "--port", "-1"}, `--port -1: want a TCP port up to 65535`},
+		{[]string{"serve", "--data", ""}, `--data has no name of a folder`},
+		{[]string{"serve", "--topic", "a", "--topic", "a:3"}, `--topic a is given twice`},
+		{[]string{"serve", "--topic", "a b"}, `'a b' contains one or more characters`},
+		{[]string{"serve", "--config", "listeners=PLAINTEXT://:9092"}, `use --port`},
+		{[]string{"serve", "--config", "log.dirs=/x"}, `use --data`},
+		{[]string{"serve", "--config", "node.id=-4"}, `Invalid value -4 for configuration node.id`},
+		{[]string{"topics", "crate"}, "did you mean \"create\"?\nottla: see 'ottla topics --help'"},
+		{[]string{"topics", "create"}, "see 'ottla topics create --help'"},
+		{[]string{"produce", "t", "--acks", "2"}, `--acks must be one of "all","-1","0","1" but got "2"`},
+		{[]string{"consume", "t", "-n", "-3"}, `-n -3: want a number of records`},
+		{[]string{"groups", "list", "--state", "Stabel"}, `--state Stabel: want one of PreparingRebalance,`},
+		{[]string{"groups", "list", "--type", "classical"}, `--type classical: want one of Classic,`},
 		{[]string{"serve", "--tls", "no-such-folder"}, `no-such-folder`},
 		{[]string{"serve", "--config", "num.partition=3"}, `did you mean num.partitions?`},
 		{[]string{"serve", "--config", "num.partitions=many"}, `num.partitions`},
@@ -135,6 +150,7 @@ func TestAddressInUseEndsWithThree(t *testing.T) {
 	code, out, errs := command(t, "serve", "--port", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 	require.Equal(t, exitConnect, code, errs)
 	require.Contains(t, errs, "address already in use")
+	require.Contains(t, errs, "\nottla: another program listens there")
 	require.Empty(t, out)
 }
 
@@ -144,12 +160,32 @@ func TestFolderInUseEndsWithOne(t *testing.T) {
 	code, out, errs := command(t, "serve", "--port", "0", "--data", data)
 	require.Equal(t, exitFailed, code, errs)
 	require.Contains(t, errs, data)
+	require.Contains(t, errs, "\nottla: a broker is running on this data folder")
 	require.Empty(t, out)
 	s.terminate(t)
 }
 
+func TestADataFolderThatIsNoneEndsWithOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	code, _, errs := command(t, "serve", "--port", "0", "--data", file)
+	require.Equal(t, exitFailed, code, errs)
+	require.Contains(t, errs, file)
+	require.Contains(t, errs, "\nottla: --data wants a folder")
+
+	if os.Getuid() == 0 {
+		return // who may do anything
+	}
+	locked := t.TempDir()
+	require.NoError(t, os.Chmod(locked, 0))
+	code, _, errs = command(t, "serve", "--port", "0", "--data", locked)
+	require.Equal(t, exitFailed, code, errs)
+	require.Contains(t, errs, locked)
+	require.Contains(t, errs, "\nottla: this user may not read and write the data folder")
+}
+
 func TestHelpAndVersionGoToStdout(t *testing.T) {
-	for _, args := range [][]string{nil, {"--help"}, {"serve", "--help"}, {"version"}} {
+	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"serve", "--help"}, {"help", "topics", "create"}, {"version"}, {"--version"}} {
 		code, out, errs := command(t, args...)
 		require.Zero(t, code, "%v", args)
 		require.NotEmpty(t, out, "%v", args)

@@ -5,26 +5,30 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/config"
 	"github.com/ottla-kafka/ottla/fakebroker/internal/image"
+	"github.com/ottla-kafka/ottla/fakebroker/internal/vfs"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
 // serveCmd runs one broker with controller on 127.0.0.1.
 type serveCmd struct {
 	Port     int               `default:"9092" help:"TCP port on 127.0.0.1; 0 takes a free one."`
-	Data     string            `placeholder:"DIR" help:"Folder that keeps the data, in Apache Kafka's own format; without it everything is held in memory and gone at the end."`
+	Data     *string           `placeholder:"DIR" help:"Folder that keeps the data, in Apache Kafka's own format; without it everything is held in memory and gone at the end."`
 	Topic    []string          `placeholder:"NAME:PARTITIONS" help:"Create this topic if it does not exist (may be repeated)."`
 	Config   map[string]string `placeholder:"KEY=VALUE" help:"Broker configuration by Kafka's names, as in server.properties (may be repeated)." mapsep:"none"`
 	Feature  map[string]int16  `placeholder:"NAME=LEVEL" help:"Level of a feature in a new cluster, as of 'kafka-storage format --feature', such as transaction.version=1 (may be repeated)." mapsep:"none"`
-	Sasl     []string          `placeholder:"USER:PASSWORD" help:"Ask clients to log in with SASL/PLAIN as one of these users (may be repeated)."`
+	Sasl     []string          `placeholder:"USER:PASSWORD" sep:"none" help:"Ask clients to log in with SASL/PLAIN as one of these users (may be repeated)."`
 	TLS      string            `name:"tls" placeholder:"DIR" help:"Speak TLS with DIR/tls.crt and DIR/tls.key (PEM)."`
 	LogLevel string            `default:"warn" enum:"debug,info,warn,error" help:"What to tell on stderr: debug, info, warn or error."`
 }
@@ -40,7 +44,7 @@ func (c *serveCmd) Run(ctx context.Context, io streams) error {
 	}
 	broker, err := fakebroker.New(opts...)
 	if err != nil {
-		return &exitError{startCode(err), fmt.Errorf("serve: %w", err)}
+		return &exitError{startCode(err), fmt.Errorf("serve: %w%s", err, c.advice(err))}
 	}
 	// The one line that scripts wait for; it is printed when the listener answers requests.
 	fmt.Fprintf(io.out, "ready bootstrap=%s\n", strings.Join(broker.Addrs(), ","))
@@ -60,12 +64,41 @@ func startCode(err error) int {
 	var invalid *config.InvalidValueError
 	var address *net.OpError
 	switch {
-	case errors.As(err, &unknown), errors.As(err, &invalid):
+	case errors.As(err, &unknown), errors.As(err, &invalid), errors.Is(err, errcode.InvalidTopicException):
 		return exitUsage
 	case errors.As(err, &address):
 		return exitConnect
 	}
 	return exitFailed
+}
+
+// advice is a line on what to do, where there is something.
+func (c *serveCmd) advice(err error) string {
+	line := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		line = "another program listens there: stop it, or choose another --port; --port 0 takes a free one"
+	case errors.Is(err, vfs.ErrLocked):
+		line = "a broker is running on this data folder: stop it, or name another folder with --data"
+	case c.Data != nil && errors.Is(err, fs.ErrPermission):
+		line = "this user may not read and write the data folder: see its owner and mode, or name another folder with --data"
+	case c.Data != nil && errors.Is(err, syscall.ENOTDIR):
+		line = "--data wants a folder, and it need not exist"
+	case errors.Is(err, fs.ErrPermission):
+		line = "this user may not listen there: choose a --port from 1024 on"
+	}
+	if line != "" {
+		line = "\nottla: " + line
+	}
+	return line
+}
+
+// given are broker configurations that flags give, or that are fixed here.
+var given = map[string]string{
+	"log.dirs": "use --data", "log.dir": "use --data", "metadata.log.dir": "it is in the folder of --data",
+	"listeners": "serve listens on 127.0.0.1: use --port", "advertised.listeners": "clients are told where serve listens: use --port",
+	"listener.security.protocol.map": "use --sasl and --tls", "process.roles": "serve is broker and controller",
+	"controller.listener.names": "the controller is in the same process", "controller.quorum.voters": "the controller is in the same process",
 }
 
 // options turns flags into broker options; its errors are usage errors.
@@ -78,10 +111,19 @@ func (c *serveCmd) options(io streams) ([]fakebroker.Option, error) {
 		fakebroker.Listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port))),
 		fakebroker.Logger(slog.New(slog.NewTextHandler(io.err, &slog.HandlerOptions{Level: level}))),
 	}
-	if c.Data != "" {
-		opts = append(opts, fakebroker.Dir(c.Data))
+	if c.Port < 0 || c.Port > 65535 {
+		return nil, fmt.Errorf("--port %d: want a TCP port up to 65535, or 0 for a free one", c.Port)
+	}
+	if c.Data != nil {
+		if *c.Data == "" { // an unset variable of a script, most likely, whose data would be gone at the end
+			return nil, errors.New("--data has no name of a folder: give one, or leave the flag out to hold everything in memory")
+		}
+		opts = append(opts, fakebroker.Dir(*c.Data))
 	}
 	for k, v := range c.Config {
+		if instead, ok := given[k]; ok {
+			return nil, fmt.Errorf("--config %s: it cannot be set: %s", k, instead)
+		}
 		opts = append(opts, fakebroker.Config(k, v))
 	}
 	if _, err := image.ChosenLevels(c.Feature); err != nil {
@@ -90,17 +132,22 @@ func (c *serveCmd) options(io streams) ([]fakebroker.Option, error) {
 	for name, level := range c.Feature {
 		opts = append(opts, fakebroker.Feature(name, level))
 	}
+	topics := map[string]bool{}
 	for _, t := range c.Topic {
 		name, partitions, err := parseTopic(t)
+		if err == nil && topics[name] {
+			err = fmt.Errorf("--topic %s is given twice", name)
+		}
 		if err != nil {
 			return nil, err
 		}
+		topics[name] = true
 		opts = append(opts, fakebroker.Topic(name, partitions))
 	}
 	for _, u := range c.Sasl {
 		name, password, ok := strings.Cut(u, ":")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--sasl: want USER:PASSWORD, without a colon there is no password")
+			return nil, errors.New("--sasl: want USER:PASSWORD, such as ann:secret")
 		}
 		opts = append(opts, fakebroker.User(name, password))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
 // topicsAlterCmd changes one topic.
@@ -33,6 +34,9 @@ func (c *topicsAlterCmd) Run(ctx context.Context, io streams) error {
 		changes = append(changes, admin.ConfigChange{Resource: admin.TopicConfigs(c.Topic), Op: admin.DeleteConfig, Name: k})
 	}
 	return c.on(ctx, io, func(s *session) error {
+		if err := c.known(ctx, s); err != nil {
+			return err
+		}
 		alter, grow, done := s.adm.AlterConfigs, s.adm.CreatePartitions, "altered"
 		if c.DryRun {
 			alter, grow, done = s.adm.ValidateConfigs, s.adm.ValidatePartitions, "would be altered"
@@ -50,6 +54,27 @@ func (c *topicsAlterCmd) Run(ctx context.Context, io streams) error {
 		fmt.Fprintf(io.err, "ottla: topic '%s' %s\n", c.Topic, done)
 		return nil
 	})
+}
+
+// known tells of configurations to be taken back that the topic cannot have: brokers think nothing of that.
+func (c *topicsAlterCmd) known(ctx context.Context, s *session) error {
+	if len(c.DeleteConfig) == 0 {
+		return nil
+	}
+	rows, err := s.adm.DescribeConfigs(ctx, admin.TopicConfigs(c.Topic))
+	if err != nil {
+		return s.topicError(ctx, c.Topic, err)
+	}
+	var names []string
+	for _, e := range rows[0].Entries {
+		names = append(names, e.Name)
+	}
+	for _, k := range c.DeleteConfig {
+		if !slices.Contains(names, k) {
+			return &unknownName{"topic configuration", k, nearest(k, names), "", errcode.InvalidConfig}
+		}
+	}
+	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -40,6 +40,8 @@ func TestTopicsAreCreatedAlteredAndDeleted(t *testing.T) {
 	require.Contains(t, out, "configs retention.ms=5\n")
 	require.Contains(t, fails(t, exitFailed, "topics", "alter", "orders", "-p", "1"), "INVALID_PARTITIONS")
 	require.Contains(t, fails(t, exitUsage, "topics", "alter", "orders"), "nothing to change")
+	require.Contains(t, fails(t, exitFailed, "topics", "alter", "orders", "--delete-config", "retention.msx"), "topic configuration 'retention.msx' does not exist; did you mean 'retention.ms'?")
+	require.Contains(t, fails(t, exitFailed, "topics", "alter", "ordrs", "--delete-config", "retention.ms"), "topic 'ordrs' does not exist")
 
 	k.send(t, "orders", time.Now(), "a", "b")
 	code, plan, errs := typed(t, "", "topics", "delete", "orders", "users")

@@ -66,6 +66,11 @@ func topicOrPartitions(arg string) (list []admin.TopicPartition, whole string, e
 
 // hanging searches; topics that do not exist are told in the words of the other commands.
 func (s *session) hanging(ctx context.Context, search admin.HangingSearch) ([]admin.HangingTransaction, error) {
+	if b := search.Broker; b != nil { // no partition would have a replica there, so nothing would hang
+		if err := s.brokerError(ctx, *b); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := s.adm.HangingTransactions(ctx, search)
 	if errors.Is(err, errcode.UnknownTopicOrPartition) {
 		names := slices.Clone(search.Topics)
@@ -78,6 +83,22 @@ func (s *session) hanging(ctx context.Context, search admin.HangingSearch) ([]ad
 		}
 	}
 	return rows, err
+}
+
+// brokerError tells that a broker does not exist.
+func (s *session) brokerError(ctx context.Context, id int32) error {
+	cluster, err := s.adm.DescribeCluster(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, b := range cluster.Brokers {
+		if b.ID == id {
+			return nil
+		}
+		ids = append(ids, fmt.Sprint(b.ID))
+	}
+	return fmt.Errorf("--broker-id %d: there is no such broker, the cluster has %s", id, strings.Join(ids, ", "))
 }
 
 // txnError is the error of a row about a transactional id.

@@ -137,6 +137,7 @@ func TestHangingTransactionsAreAbortedAfterALook(t *testing.T) {
 	require.NotContains(t, succeeds(t, "txns", "hanging", "--broker-id", "1", "--topic", "payments"), "orders")
 	require.NotContains(t, succeeds(t, "txns", "hanging", "--max-transaction-timeout", "876000h"), "orders")
 	require.Contains(t, fails(t, exitFailed, "txns", "hanging", "--topic", "ordes"), "did you mean 'orders'?")
+	require.Contains(t, fails(t, exitFailed, "txns", "hanging", "--broker-id", "7"), "--broker-id 7: there is no such broker, the cluster has 1")
 	require.Contains(t, fails(t, exitUsage, "txns", "hanging", "--topic", "orders:x"), "want NAME or NAME:P")
 
 	_, out, errs := typed(t, "", "txns", "abort", "--hanging", "-o", "jsonl")
@@ -166,9 +167,11 @@ func TestProduceInOneTransaction(t *testing.T) {
 	require.Contains(t, errs, "the transaction was aborted: nothing was written")
 	require.Empty(t, out)
 	require.Equal(t, "1\n2\n", succeeds(t, "consume", "orders", "--isolation", "read_committed", "-e"))
-	found, err := k.AwaitTransaction(t.Context(), "shop", fakebroker.TransactionIs(fakebroker.TransactionCompleteAbort)) // markers and all
+	// Whether the first record was on its way already when the second line failed is up to chance; nothing is left open.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := k.AwaitTransaction(ctx, "shop", func(tx *fakebroker.Transaction) bool { return len(tx.Partitions) == 0 })
 	require.NoError(t, err)
-	require.Empty(t, found.Partitions, "nothing is left open")
 
 	code, _, errs = typed(t, "x:1\n", "produce", "orders", "-X", "transactional.id=till", "-X", "transaction.timeout.ms=9000")
 	require.Zero(t, code, errs)
