@@ -3,6 +3,8 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -311,4 +313,66 @@ func TestUsers19AssignedConsumerDoesNotCommitForTheTopicThatTookTheName(t *testi
 		require.Empty(t, fl.stored())
 		require.ErrorIs(t, a.Close(context.Background()), errcode.UnknownTopicId)
 	})
+}
+
+// TestSteeredAssignmentLosesAndRepeatsNothing removes and adds partitions at moments of chance while the consumer reads in all
+// ways by turns: whatever the moment, the next claim of a partition begins where the one before was done.
+func TestSteeredAssignmentLosesAndRepeatsNothing(t *testing.T) {
+	const n, parts = 600, 4
+	for seed := range uint64(20) {
+		withFleet(t, parts, func(t *testing.T, fl *fleet) {
+			rnd, steers := rand.New(rand.NewPCG(seed, 5)), rand.New(rand.NewPCG(seed, 6))
+			write(t, fl.cl, "orders", 0, n)
+			a := fl.alone([]int32{0, 1, 2, 3}, consumer.MaxBytes(20000, 1+rnd.IntN(5000)), consumer.AutoCommit(time.Duration(1+rnd.IntN(50))*time.Millisecond))
+			ctx, cancel := context.WithCancel(context.Background())
+			var steering sync.WaitGroup
+			steering.Go(func() {
+				for ctx.Err() == nil {
+					time.Sleep(time.Duration(steers.IntN(8)) * time.Millisecond)
+					p := consumer.Assignment{TopicPartition: tp("orders", steers.Int32N(parts))}
+					switch steers.IntN(4) {
+					case 0:
+						assert.NoError(t, a.Remove(p.TopicPartition))
+					case 1:
+						assert.NoError(t, a.Assign(p, consumer.Assignment{TopicPartition: tp("orders", steers.Int32N(parts))}))
+					default:
+						assert.NoError(t, a.Add(p))
+					}
+				}
+			})
+			done := map[string]int{}
+			var mu sync.Mutex
+			note := func(r consumer.Record) int {
+				mu.Lock()
+				defer mu.Unlock()
+				done[string(r.Value)]++
+				return len(done)
+			}
+			for round := 0; note(consumer.Record{}) <= n; round++ {
+				require.Less(t, round, 5000, "seed %d: %d of %d", seed, len(done)-1, n)
+				if round == 300 {
+					cancel()
+					steering.Wait()
+					require.NoError(t, a.Add(consumer.Assignment{TopicPartition: tp("orders", 0)}, consumer.Assignment{TopicPartition: tp("orders", 1)},
+						consumer.Assignment{TopicPartition: tp("orders", 2)}, consumer.Assignment{TopicPartition: tp("orders", 3)}))
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(15))*time.Millisecond)
+				readRound(t, rnd, ctx, a, note)
+				cancel()
+			}
+			cancel()
+			steering.Wait()
+			delete(done, "")
+			for v, times := range done {
+				require.Equal(t, 1, times, "seed %d: value %s", seed, v)
+			}
+			require.NoError(t, a.Commit(within(t, time.Minute)))
+			require.NoError(t, a.Close(context.Background()))
+			sum := int64(0)
+			for _, o := range fl.stored() {
+				sum += o
+			}
+			require.EqualValues(t, n, sum, "seed %d", seed)
+		})
+	}
 }
