@@ -35,7 +35,7 @@ func (c *Client) AwaitTopics(ctx context.Context, names ...string) (*Topology, e
 		}
 	}
 	if top.At.IsZero() {
-		m.refresh.WantNew()
+		m.refresh.WantFirst()
 	}
 	before := m.failed
 	m.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *Client) awaitMetadata(ctx context.Context, ready func(*Topology) bool, 
 	m.mu.Lock()
 	m.full = true
 	if m.top.Load().At.IsZero() {
-		m.refresh.WantNew()
+		m.refresh.WantFirst()
 	} else {
 		m.refresh.Want()
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,7 +32,8 @@ type Producer struct {
 	packer   *packer
 	unpacker *compress.Decompressor // for splitting and rebuilding batches
 
-	topicsMu  sync.Mutex // for adding; reading needs none
+	topicsMu  sync.Mutex      // for adding; reading needs none
+	tracked   map[string]bool // topics the client keeps track of for us; under topicsMu
 	topics    atomic.Pointer[map[string]*topic]
 	lastTopic atomic.Pointer[topic] // the one sent to last: saves a look-up in a map
 
@@ -42,15 +45,13 @@ type Producer struct {
 
 	rack string // for the sticky partitioner, empty when it does not care
 
-	closed       atomic.Bool
-	closing      chan struct{} // closed by the first Close
-	dead         chan struct{} // closed when the last goroutine is gone
+	closed       atomic.Bool   // by the first Close
+	dead         chan struct{} // closed when that one is through
 	life         sync.WaitGroup
 	quit         context.Context // ends with the producer; for requests of its own
 	quitNow      context.CancelFunc
 	stopTopology func()
-	closeErr     error
-	closeOnce    sync.Once
+	closeErr     error // of the first Close, once dead is closed
 }
 
 // New makes a producer on a client, which stays the caller's to close, after the producer. It does no I/O: brokers are
@@ -115,7 +116,8 @@ func start(cl *client.Client, cfg Config, txnID *string, hooks Hooks) (*Producer
 		cl: cl, cfg: cfg, meter: cl.Meter(), txnID: txnID, hooks: hooks,
 		mem:      buffer.New(int(cfg.BufferMemory)),
 		unpacker: compress.NewDecompressor(),
-		closing:  make(chan struct{}), dead: make(chan struct{}),
+		tracked:  make(map[string]bool),
+		dead:     make(chan struct{}),
 	}
 	if _, limit := cl.Budget().Used(); limit > 0 {
 		p.mem.Shared = cl.Budget()
@@ -156,8 +158,12 @@ func (p *Producer) Config() Config { return p.cfg }
 // Client is the client the producer works on.
 func (p *Producer) Client() *client.Client { return p.cl }
 
-// Warm fetches the metadata of topics before the first record needs it, so that Submit and TrySubmit do not wait.
+// Warm fetches the metadata of topics before the first record needs it, so that Submit and TrySubmit do not wait. It
+// waits itself, as long as ctx and, for each topic, max.block.ms allow. The error joins those of the topics.
 func (p *Producer) Warm(ctx context.Context, topics ...string) error {
+	if err := context.Cause(ctx); err != nil {
+		return notWritten(fmt.Errorf("warm: %w", err))
+	}
 	var errs []error
 	for _, name := range topics {
 		if _, err := p.topic(ctx, name, true); err != nil {
@@ -169,6 +175,9 @@ func (p *Producer) Warm(ctx context.Context, topics ...string) error {
 
 // Partitions is the number of partitions of a topic; it may wait for metadata like Submit.
 func (p *Producer) Partitions(ctx context.Context, name string) (int32, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, notWritten(fmt.Errorf("partitions of %s: %w", name, err))
+	}
 	t, err := p.topic(ctx, name, true)
 	if err != nil {
 		return 0, err
@@ -177,9 +186,13 @@ func (p *Producer) Partitions(ctx context.Context, name string) (int32, error) {
 }
 
 // Flush sends what is buffered without lingering, and waits until every record submitted before has its verdict and
-// its callback has run. It returns ctx's cause when ctx ends first; nothing is lost then. It does not report records
-// that failed, their callbacks do. Do not call it from a callback: it would wait for itself.
+// its callback has run. It returns ctx's cause when ctx ends first; nothing is lost then, and a ctx that has ended
+// already hurries nothing. It does not report records that failed, their callbacks do. Do not call it from a callback: it
+// would wait for itself.
 func (p *Producer) Flush(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
 	f := &flush{done: make(chan struct{})}
 	f.left.Store(1) // kept while the batches are counted
 	p.loop.control(func() { p.loop.flush(f) })
@@ -196,21 +209,32 @@ func (p *Producer) Flush(ctx context.Context) error {
 }
 
 // Close refuses further records, flushes, and ends the producer's goroutines (and the client, if Dial made it). When
-// ctx ends first, the records still on the way are given up and their callbacks told; the error is then a *LostError
-// that counts them. Every record gets its one verdict either way. Further calls wait for the first.
+// ctx ends first, or has ended before, the records still on the way are given up and their callbacks told; the error is
+// then a *LostError that counts them, or ctx's cause when there were none. Every record gets its one verdict either way.
+// Further calls wait for the first, as long as their ctx allows, and return the same.
 func (p *Producer) Close(ctx context.Context) error {
-	p.closeOnce.Do(func() {
-		p.closed.Store(true)
-		close(p.closing)
-		p.closeErr = p.shutDown(ctx)
-		close(p.dead)
-	})
+	if p.closed.Swap(true) {
+		select {
+		case <-p.dead:
+			return p.closeErr
+		default:
+		}
+		select {
+		case <-p.dead:
+			return p.closeErr
+		case <-ctx.Done():
+			return fmt.Errorf("close: %w", context.Cause(ctx))
+		}
+	}
+	p.closeErr = p.shutDown(ctx)
+	close(p.dead)
 	return p.closeErr
 }
 
 func (p *Producer) shutDown(ctx context.Context) (err error) {
 	p.topicsMu.Lock() // no topic is added from here on
 	topics := *p.topics.Load()
+	tracked := slices.Collect(maps.Keys(p.tracked))
 	p.topicsMu.Unlock()
 	for _, t := range topics {
 		for _, pt := range *t.parts.Load() {
@@ -232,9 +256,7 @@ func (p *Producer) shutDown(ctx context.Context) (err error) {
 		}
 	}
 	p.stopTopology()
-	for name := range topics {
-		p.cl.RemoveTopics(name)
-	}
+	p.cl.RemoveTopics(tracked...)
 	p.quitNow()
 	close(p.loop.stop)
 	p.teller.stop()

@@ -245,6 +245,62 @@ func TestCloseSaysWhatWasLost(t *testing.T) {
 	})
 }
 
+// Further calls of Close wait for the first, as long as their own ctx allows.
+func TestCloseTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t, "orders")
+		l.setFault(func(int, *message.ProduceRequest) misdeed { return misdeed{delay: 10 * time.Second} })
+		p := l.producer()
+		require.NoError(t, p.Submit(t.Context(), text("orders", "v"), nil))
+		first := make(chan error, 1)
+		go func() { first <- p.Close(context.Background()) }()
+		synctest.Wait()
+		began := time.Now()
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+		defer cancel()
+		require.ErrorIs(t, p.Close(ctx), enough)
+		require.Equal(t, time.Second, time.Since(began))
+		require.NoError(t, p.Close(t.Context()))
+		require.GreaterOrEqual(t, time.Since(began), 9*time.Second)
+		require.NoError(t, <-first)
+		require.NoError(t, p.Close(ctx), "the first one's answer")
+	})
+}
+
+// Producers on one client ask for a topic at the same time: when one is closed, the client goes on to keep track of the
+// topic for the other.
+func TestClosedProducerTakesNoTopicFromAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t, "orders", "other")
+		cl := l.client()
+		var ps []*producer.Producer
+		var wg sync.WaitGroup
+		for range 2 {
+			p, err := producer.New(cl)
+			require.NoError(t, err)
+			ps = append(ps, p)
+			wg.Go(func() { require.NoError(t, p.Warm(t.Context(), "orders")) })
+		}
+		wg.Wait()
+		require.NoError(t, ps[0].Close(t.Context()))
+		cl.RefreshMetadata()
+		time.Sleep(time.Second)
+		began := time.Now()
+		_, err := ps[1].Send(t.Context(), text("orders", "v"))
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Second)
+		for range 3 {
+			require.ErrorIs(t, ps[1].TrySubmit(text("other", "v"), nil), producer.ErrTopicPending)
+		}
+		require.NoError(t, ps[1].Warm(t.Context(), "other"))
+		require.NoError(t, ps[1].Close(t.Context()))
+		cl.RefreshMetadata()
+		time.Sleep(time.Second)
+		require.Empty(t, cl.Topology().Topics(), "nobody needs them any more")
+	})
+}
+
 func TestCloseFlushesAndLeavesNothingBehind(t *testing.T) {
 	l := newLogs(t, "orders")
 	cl := l.client()

@@ -16,12 +16,16 @@ import (
 // take long, and may itself submit.
 //
 // Submit waits for buffer memory and, the first time, for the topic's metadata, as long as ctx and max.block.ms allow.
-// ctx has no say once Submit returned nil. When it returns an error, which always matches ErrNotWritten, done is not called.
+// ctx has no say once Submit returned nil. When it returns an error, which always matches ErrNotWritten, done is not
+// called. A ctx that has ended already is such an error, before the record has been looked at.
 func (p *Producer) Submit(ctx context.Context, r Record, done func(Ack, error)) error {
 	return p.submit(ctx, r, done, 0)
 }
 
 func (p *Producer) submit(ctx context.Context, r Record, done func(Ack, error), txn uint64) error {
+	if err := ended(ctx, &r); err != nil {
+		return err
+	}
 	if len(p.cfg.Interceptors) > 0 {
 		return p.intercepted(ctx, r, done, nil, true, txn)
 	}
@@ -42,12 +46,15 @@ func (p *Producer) TrySubmit(r Record, done func(Ack, error)) error {
 // Send sends one record and waits for its verdict. It does not linger when nothing else is on its way to the broker;
 // sends of many goroutines share batches all the same, because what comes while a request is in the air waits for it.
 // When ctx ends, the record is taken back if no request has carried it yet (ErrNotWritten), and left to its fate
-// otherwise (ErrOutcomeUnknown).
+// otherwise (ErrOutcomeUnknown). A ctx that has ended already sends nothing (ErrNotWritten).
 func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) { return p.send(ctx, r, 0) }
 
 func (p *Producer) send(ctx context.Context, r Record, txn uint64) (Ack, error) {
+	err := ended(ctx, &r)
+	if err != nil {
+		return Ack{Topic: r.Topic, Partition: -1, Offset: -1}, err
+	}
 	w := p.newWaiter()
-	var err error
 	if len(p.cfg.Interceptors) > 0 {
 		err = p.intercepted(ctx, r, w.call, w, true, txn)
 	} else {
@@ -74,12 +81,15 @@ func (p *Producer) send(ctx context.Context, r Record, txn uint64) (Ack, error) 
 
 // SendAll submits every record of the sequence, waits for all verdicts, and returns how many were acknowledged. The
 // error joins the first errors of records (ten at most) and says how many failed; the sequence is not read further
-// once a record could not be submitted.
+// once a record could not be submitted. With a ctx that has ended already it is not read at all.
 func (p *Producer) SendAll(ctx context.Context, records iter.Seq[Record]) (acked int, err error) {
 	return p.sendAll(ctx, records, 0)
 }
 
 func (p *Producer) sendAll(ctx context.Context, records iter.Seq[Record], txn uint64) (acked int, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, notWritten(fmt.Errorf("send all: %w", err))
+	}
 	var c collector
 	n := 0
 	var stop error
@@ -93,6 +103,14 @@ func (p *Producer) sendAll(ctx context.Context, records iter.Seq[Record], txn ui
 		return c.result(n, errors.Join(stop, flushErr))
 	}
 	return c.result(n, stop)
+}
+
+// ended is the error of a call whose ctx has ended before it.
+func ended(ctx context.Context, r *Record) error {
+	if ctx.Err() == nil { // the quick look: Cause asks the chain of parents
+		return nil
+	}
+	return notWritten(fmt.Errorf("send to %s: %w", r.Topic, context.Cause(ctx)))
 }
 
 // waiter is a Send that waits. It is reused with its channel and its callback.

@@ -43,10 +43,12 @@ func (p *Producer) learnTopic(ctx context.Context, name string, wait bool) (*top
 	if name == "" {
 		return nil, notWritten(fmt.Errorf("Record.Topic is empty; name the topic to send to"))
 	}
+	if !p.track(name) {
+		return nil, notWritten(ErrClosed)
+	}
 	top := p.cl.Topology()
 	if known := top.Topic(name); known == nil || len(known.Partitions) == 0 {
 		if !wait {
-			p.cl.AddTopics(name)
 			return nil, notWritten(fmt.Errorf("topic %s: %w; try again, or call Warm or Submit, which wait", name, ErrTopicPending))
 		}
 		bounded, cancel := context.WithTimeoutCause(ctx, p.cfg.MaxBlock,
@@ -59,10 +61,23 @@ func (p *Producer) learnTopic(ctx context.Context, name string, wait bool) (*top
 		if known = top.Topic(name); known == nil || len(known.Partitions) == 0 {
 			return nil, notWritten(fmt.Errorf("topic %s: %w", name, client.ErrUnknownTopic))
 		}
-	} else {
-		p.cl.AddTopics(name)
 	}
 	return p.addTopic(name, top)
+}
+
+// track has the client keep track of a topic until we close, found or not; others on the same client count for
+// themselves. It is false when the producer is closed.
+func (p *Producer) track(name string) bool {
+	p.topicsMu.Lock()
+	defer p.topicsMu.Unlock()
+	if p.closed.Load() {
+		return false
+	}
+	if !p.tracked[name] {
+		p.tracked[name] = true
+		p.cl.AddTopics(name)
+	}
+	return true
 }
 
 // addTopic makes the topic and lets the loop know its leaders before any batch of it.

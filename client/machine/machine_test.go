@@ -141,6 +141,14 @@ func TestRefreshCoalescesAndBacksOff(t *testing.T) {
 	r.Want() // the answer under way may be older than what this wish is about
 	r.Succeeded(at(time.Millisecond), true, true)
 	require.True(t, r.Wanted())
+
+	first := machine.Refresh{MaxAge: time.Minute}
+	first.WantFirst()
+	require.True(t, first.IsDue(t0))
+	first.Started(t0)
+	first.WantFirst() // somebody else waits for the first answer too: it is under way
+	first.Succeeded(t0, true, true)
+	require.False(t, first.Wanted())
 }
 
 func TestRefreshStartsOverAfterTheTrigger(t *testing.T) {

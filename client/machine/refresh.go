@@ -40,6 +40,13 @@ func (r *Refresh) WantNew() {
 	r.fresh = true
 }
 
+// WantFirst asks for any answer at once, where there has been none; an attempt under way will bring it.
+func (r *Refresh) WantFirst() {
+	if !r.asking {
+		r.WantNew()
+	}
+}
+
 // Wanted tells whether a wish is open.
 func (r *Refresh) Wanted() bool { return r.wanted }
 
