@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -316,15 +315,16 @@ func BenchmarkBroker(b *testing.B) {
 
 // startKfake runs franz-go's in-memory broker as a child: this test binary again, see TestMain.
 func startKfake(t testing.TB) *process {
-	ports, err := freePorts(1)
-	require.NoError(t, err)
+	port := reserve(t, 1)
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	p := &process{cmd: exec.Command(exe), addr: fmt.Sprintf("127.0.0.1:%d", ports[0])}
-	p.cmd.Env = append(os.Environ(), fmt.Sprintf("OTTLA_INTEROP_KFAKE=%d", ports[0]))
-	require.NoError(t, p.cmd.Start())
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("OTTLA_INTEROP_KFAKE=%d", port))
+	p, err := launch(cmd)
+	require.NoError(t, err)
 	t.Cleanup(p.kill)
-	require.Eventually(t, func() bool { return dialable(p.addr) }, 10*time.Second, 10*time.Millisecond)
+	p.addr = fmt.Sprintf("127.0.0.1:%d", port)
+	eventually(t, "kfake listens", func() bool { return dialable(p.addr) })
 	return p
 }
 
@@ -337,14 +337,7 @@ func benchTopic(t testing.TB, addr string, partitions int) string {
 	_, err = a.CreateTopics(context.Background(), admin.NewTopic{Name: topic, Partitions: partitions, Replicas: 1})
 	require.NoError(t, err)
 	require.NoError(t, a.AwaitTopic(context.Background(), topic))
-	all := make([]admin.TopicPartition, partitions)
-	for i := range all {
-		all[i] = admin.TopicPartition{Topic: topic, Partition: int32(i)}
-	}
-	require.Eventually(t, func() bool { // metadata names leaders before they lead
-		offsets, err := a.ListOffsets(context.Background(), admin.Latest, all...)
-		return err == nil && !slices.ContainsFunc(offsets, func(o admin.Offset) bool { return o.Err != nil })
-	}, 30*time.Second, 10*time.Millisecond)
+	awaitLeaders(t, a, topic, partitions)
 	return topic
 }
 

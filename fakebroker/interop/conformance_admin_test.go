@@ -182,8 +182,15 @@ func configChanges(c *conversation) {
 		{"message.timestamp.type", "LogAppendTime"}, {"unclean.leader.election.enable", "maybe"}, {"min.cleanable.dirty.ratio", "1.5"}} {
 		change(2, "cf-config", s[0], 0, s[1])
 	}
-	// Apache Kafka answers when the controller has committed; the broker that describes hears of it a moment later.
-	settle := func() { time.Sleep(500 * time.Millisecond) }
+	// Apache Kafka answers when the controller has committed; the broker that describes hears of it a moment later, and of two topics,
+	// one made after the other has a leader, later still.
+	settled := 0
+	settle := func() {
+		for range 2 {
+			settled++
+			c.create(fmt.Sprint("cf-config-settled-", settled), 1)
+		}
+	}
 	settle()
 	describe(4, 2, "cf-config")
 	change(2, "cf-config", "cleanup.policy", 2, "delete")
@@ -211,9 +218,9 @@ func configChanges(c *conversation) {
 }
 
 func timestampBounds(c *conversation) {
-	c.create("cf-bounds", 1, "message.timestamp.before.max.ms", "60000", "message.timestamp.after.max.ms", "60000")
+	c.create("cf-bounds", 1, "message.timestamp.before.max.ms", "1000000", "message.timestamp.after.max.ms", "1000000")
 	now := time.Now().UnixMilli()
-	for _, shift := range []int64{0, -600000, 600000} {
+	for _, shift := range []int64{0, -10000000, 10000000} {
 		rs := []record.Record{{Timestamp: now, Value: []byte("ok")}, {Timestamp: now + shift, Value: []byte("shifted")}, {Timestamp: now + shift, Value: []byte("too")}}
 		c.ask(fmt.Sprint("shifted by ", shift), 12, c.produceRequest(12, "cf-bounds", 0, -1, batch{records: rs}.bytes(c.t)))
 	}

@@ -109,6 +109,7 @@ func apiVersionAnswers(c *conversation) {
 }
 
 func producerIDsGiven(c *conversation) {
+	awaitProducerIDs(c)
 	for v := range int16(6) {
 		req := message.NewInitProducerIdRequest()
 		c.ask("no timeout", v, req)

@@ -2,9 +2,10 @@ package interop
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,7 +51,8 @@ var scenarios = map[string]func(*conversation){
 func TestConformance(t *testing.T) {
 	ottla := startOttla(t, "--data", t.TempDir())
 	learnOttlaAPIs(t, ottla.addr)
-	for name, scenario := range scenarios {
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+		scenario := scenarios[name]
 		t.Run(name, func(t *testing.T) {
 			kafka := newConversation(t, kafkaAddr)
 			scenario(kafka)
@@ -270,9 +272,9 @@ func (c *conversation) initProducer(version int16) (id int64, epoch int16) {
 // clients wait.
 func awaitProducerIDs(c *conversation) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
+	eventually(c.t, "there are producer ids", func() bool {
 		return c.quiet(4, initFor("", -1, -1)).(*message.InitProducerIdResponse).ErrorCode == 0
-	}, 20*time.Second, 20*time.Millisecond)
+	})
 }
 
 func idempotentSequences(c *conversation) {

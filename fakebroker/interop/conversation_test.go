@@ -45,7 +45,7 @@ func newConversation(t testing.TB, addr string) *conversation {
 }
 
 func (c *conversation) dial() {
-	conn, err := net.DialTimeout("tcp", c.addr, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", c.addr, patience)
 	require.NoError(c.t, err)
 	c.conn = conn
 	c.t.Cleanup(func() { conn.Close() })
@@ -135,13 +135,13 @@ func (c *conversation) exchange(version int16, req message.Request) message.Resp
 func (c *conversation) send(frame []byte) []byte {
 	c.t.Helper()
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	c.conn.SetDeadline(time.Now().Add(20 * time.Second))
+	c.conn.SetDeadline(time.Now().Add(patience))
 	_, err := c.conn.Write(frame)
 	require.NoError(c.t, err)
 	var size [4]byte
 	if _, err := io.ReadFull(c.conn, size[:]); err != nil {
 		var timeout net.Error
-		require.False(c.t, asTimeout(err, &timeout), "no answer and no close within 20 s")
+		require.False(c.t, asTimeout(err, &timeout), "no answer and no close within %v", patience)
 		c.dial()
 		return nil
 	}
@@ -229,14 +229,22 @@ func (c *conversation) create(name string, partitions int32, configs ...string) 
 	if !c.keeps {
 		c.t.Cleanup(func() { c.drop(name) })
 	}
-	for p := range partitions { // the answer comes when the controller has committed; the leader may lag behind it
-		require.Eventually(c.t, func() bool {
+	// The answer comes when the controller has committed; the leader may lag behind it, and lead an older topic of the name until then.
+	eventually(c.t, name+" is led", func() bool {
+		for p := range partitions {
 			req := message.NewListOffsetsRequest()
 			req.ReplicaId = -1
 			req.Topics = []message.ListOffsetsTopic{{Name: name, Partitions: []message.ListOffsetsPartition{{PartitionIndex: p, CurrentLeaderEpoch: -1, Timestamp: -1}}}}
-			return c.quiet(7, req).(*message.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode == 0
-		}, 10*time.Second, 5*time.Millisecond)
-	}
+			byID := c.fetchRequest(13, part(name, p, 0))
+			byID.MaxWaitMs = 0
+			fetched := c.quiet(13, byID).(*message.FetchResponse)
+			if fetched.ErrorCode != 0 || len(fetched.Responses) != 1 || fetched.Responses[0].Partitions[0].ErrorCode != 0 ||
+				c.quiet(7, req).(*message.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode != 0 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // write produces one batch that has to be taken.

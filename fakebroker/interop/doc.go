@@ -8,7 +8,8 @@
 //
 // and run as  eval "$(bash .ci/install | sed 's/^/export /')"; cd fakebroker/interop && go test ./...
 //
-// harness_test.go starts and stops processes; certificates_test.go makes the certificates of a run. What is compared:
+// processes_test.go starts and stops children and chooses ports, harness_test.go starts brokers and Java's tools,
+// certificates_test.go makes the certificates of a run. What is compared:
 //
 //	conformance_*_test.go  raw requests to both brokers, told as scenarios; conversation_test.go maps what brokers make up
 //	tools_test.go          Apache Kafka's command line tools on both brokers: output, errors, exit codes
@@ -20,5 +21,6 @@
 //	takeover_test.go       one data folder handed back and forth between both brokers
 //	transactions_*_test.go TransactionsCommand and DumpLogSegments, brokers that finish each other's transactions, and pipelines of
 //	                       seven makes whose processes are killed; transactions_workers_test.go has those in Go
+//	old_brokers_test.go    the SDK with older versions of Apache Kafka, when OTTLA_OLD_KAFKA names them: .ci/run old
 //	bench_test.go          our client and broker measured beside others; harness/ plugs them into a bench harness
 package interop

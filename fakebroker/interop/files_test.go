@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,10 +27,7 @@ func writeFile(t testing.TB, dir, name, text string) {
 func TestQuickstartOnBothBrokers(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "quickstart")
-	build := exec.Command("go", "build", "-o", bin, "./examples/quickstart")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	require.NoError(t, build(bin, "./examples/quickstart"))
 	ottla := startOttla(t, "--data", t.TempDir())
 	for broker, args := range map[string][]string{"embedded": nil, "ottla": {"-bootstrap", ottla.addr}, "kafka": {"-bootstrap", kafkaAddr}} {
 		t.Run(broker, func(t *testing.T) {
@@ -102,33 +98,49 @@ func TestKillNineLosesNothingAcknowledged(t *testing.T) {
 	data := t.TempDir()
 	var acked []uint64 // in the order of acknowledgement, one partition
 	var mu sync.Mutex
+	var untold sync.WaitGroup
 	next := uint64(0)
 	for round := range 3 {
 		ottla := startOttla(t, "--data", data, "--topic", "crash:1", "--config", "log.segment.bytes=1048576")
 		cl, err := client.New(client.Seeds(ottla.addr))
 		require.NoError(t, err)
-		p, err := producer.New(cl, producer.DeliveryTimeout(2*time.Second), producer.RequestTimeout(time.Second))
+		p, err := producer.New(cl)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		kill := time.AfterFunc(time.Duration(600+300*round)*time.Millisecond, func() { ottla.kill(); cancel() })
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		enough, left := make(chan struct{}), 100_000*(round+1)
+		go func() { // ends with ctx, at the latest
+			select {
+			case <-enough:
+				ottla.kill()
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
 		for ctx.Err() == nil {
 			n := next
 			next++
 			value := make([]byte, 100)
 			binary.BigEndian.PutUint64(value, n)
-			p.Submit(ctx, producer.Record{Topic: "crash", Value: value}, func(_ producer.Ack, err error) {
+			untold.Add(1)
+			if p.Submit(ctx, producer.Record{Topic: "crash", Value: value}, func(_ producer.Ack, err error) {
+				defer untold.Done()
 				if err == nil {
 					mu.Lock()
+					defer mu.Unlock()
 					acked = append(acked, n)
-					mu.Unlock()
+					if left--; left == 0 {
+						close(enough)
+					}
 				}
-			})
+			}) != nil {
+				untold.Done()
+			}
 		}
-		kill.Stop()
-		closing, done := context.WithTimeout(t.Context(), 5*time.Second)
-		p.Close(closing)
-		cl.Close(closing)
-		done()
+		cancel()
+		p.Close(ctx) // what is under way is given up
+		untold.Wait()
+		cl.Close(t.Context())
+		require.LessOrEqual(t, left, 0, "acknowledged before the kill")
 	}
 	ottla := startOttla(t, "--data", data)
 	cl, err := client.New(client.Seeds(ottla.addr))

@@ -3,20 +3,15 @@ package interop
 import (
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
-// until asks again until something holds, 10 s at most.
+// until asks again until something holds.
 func (g *groupTalk) until(holds func() bool) {
 	g.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		require.Less(g.t, time.Now(), deadline, "it does not come about within 10 s")
-	}
+	eventually(g.t, "what the scenario waits for", holds)
 }
 
 // committing is a commit of offset 10 and up for partitions 0 and up of a topic.

@@ -1,12 +1,10 @@
 package interop
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -75,7 +73,8 @@ type member struct {
 // fleet is what all members of a group agree on.
 type fleet struct {
 	addr, group, topic string
-	assignor           string // of the classic protocol
+	assignor           string        // of the classic protocol
+	session            time.Duration // after which a member is missed
 }
 
 // joining starts a member with a protocol, "classic" or "consumer".
@@ -91,8 +90,10 @@ var joiners = map[string]joining{
 	"sarama":       joinSarama,
 }
 
-// joinOurs is a member made with package consumer.
-func joinOurs(t testing.TB, f fleet, protocol string) *member {
+func joinOurs(t testing.TB, f fleet, protocol string) *member { return joinAs(t, "ottla", f, protocol) }
+
+// joinAs is a member made with package consumer.
+func joinAs(t testing.TB, name string, f fleet, protocol string) *member {
 	s := newShare()
 	numbers := func(parts []consumer.TopicPartition) (list []int32) {
 		for _, p := range parts {
@@ -106,9 +107,9 @@ func joinOurs(t testing.TB, f fleet, protocol string) *member {
 		consumer.OnRevoked(func(_ context.Context, parts []consumer.TopicPartition) { s.lose(numbers(parts)...) }),
 		consumer.OnLost(func(_ context.Context, parts []consumer.TopicPartition, _ error) { s.lose(numbers(parts)...) })}
 	if protocol == "classic" {
-		opts = append(opts, consumer.Assignors(f.assignor), consumer.SessionTimeout(6*time.Second, 500*time.Millisecond))
+		opts = append(opts, consumer.Assignors(f.assignor), consumer.SessionTimeout(f.session, 500*time.Millisecond))
 	}
-	c, err := consumer.New(newClient(t, f.addr, client.ClientID("ottla")), opts...)
+	c, err := consumer.New(newClient(t, f.addr, client.ClientID(name)), opts...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
@@ -116,7 +117,7 @@ func joinOurs(t testing.TB, f fleet, protocol string) *member {
 		for r, err := range c.Records(ctx) {
 			if err != nil {
 				if ctx.Err() == nil {
-					over <- fmt.Errorf("ottla: %w", err)
+					over <- fmt.Errorf("%s: %w", name, err)
 					return
 				}
 				break
@@ -127,12 +128,12 @@ func joinOurs(t testing.TB, f fleet, protocol string) *member {
 	}()
 	leave := sync.OnceValue(func() error {
 		cancel()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		return errors.Join(<-over, c.Close(ctx))
 	})
 	t.Cleanup(func() { leave() })
-	return &member{name: "ottla", share: s, leave: leave}
+	return &member{name: name, share: s, leave: leave}
 }
 
 func joinFranz(t testing.TB, f fleet, protocol string) *member {
@@ -145,7 +146,7 @@ func joinFranz(t testing.TB, f fleet, protocol string) *member {
 	}
 	opts := []kgo.Opt{kgo.SeedBrokers(f.addr), kgo.ClientID("franz-go"), kgo.ConsumerGroup(f.group), kgo.ConsumeTopics(f.topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(500 * time.Millisecond), kgo.Balancers(balancer),
-		kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond),
+		kgo.SessionTimeout(f.session), kgo.HeartbeatInterval(500 * time.Millisecond),
 		kgo.OnPartitionsAssigned(gain), kgo.OnPartitionsRevoked(lose), kgo.OnPartitionsLost(lose)}
 	if protocol == "consumer" {
 		opts = append(opts, kgo.ServerSideBalancer())
@@ -163,7 +164,7 @@ func joinFranz(t testing.TB, f fleet, protocol string) *member {
 	leave := sync.OnceValue(func() error {
 		cancel()
 		<-over
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		err := cl.CommitUncommittedOffsets(ctx)
 		cl.Close()
@@ -195,7 +196,7 @@ func joinSarama(t testing.TB, f fleet, protocol string) *member {
 	cfg := sarama.NewConfig()
 	cfg.Version, cfg.ClientID = sarama.V3_6_0_0, "sarama"
 	cfg.Consumer.Offsets.Initial, cfg.Consumer.Offsets.AutoCommit.Interval = sarama.OffsetOldest, 500*time.Millisecond
-	cfg.Consumer.Group.Session.Timeout, cfg.Consumer.Group.Heartbeat.Interval = 6*time.Second, 500*time.Millisecond
+	cfg.Consumer.Group.Session.Timeout, cfg.Consumer.Group.Heartbeat.Interval = f.session, 500*time.Millisecond
 	cfg.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyRange()}
 	if f.assignor == "cooperative-sticky" {
 		cfg.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyCooperativeSticky()}
@@ -226,19 +227,9 @@ func joinSarama(t testing.TB, f fleet, protocol string) *member {
 // joinProcess starts a member that is a process of its own; understand is given its lines.
 func joinProcess(t testing.TB, name string, cmd *exec.Cmd, understand func(s *share, line string)) *member {
 	s := newShare()
-	p := &process{cmd: cmd, log: &lockedBuffer{}}
-	cmd.Stderr = p.log
-	out, err := cmd.StdoutPipe()
+	cmd.Stdout = &lineWriter{tell: func(line string) { understand(s, line) }}
+	p, err := launch(cmd)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	over := make(chan struct{})
-	go func() { // ends with the process
-		defer close(over)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			understand(s, lines.Text())
-		}
-		io.Copy(io.Discard, out)
-	}()
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
@@ -248,19 +239,18 @@ func joinProcess(t testing.TB, name string, cmd *exec.Cmd, understand func(s *sh
 	leave := func() error { // a JVM that is told to end in good order exits with 143
 		var exit *exec.ExitError
 		err := p.stop()
-		<-over
 		if errors.As(err, &exit) && exit.ExitCode() == 143 {
 			return nil
 		}
 		return err
 	}
-	return &member{name: name, share: s, leave: leave, kill: func() { p.kill(); <-over }}
+	return &member{name: name, share: s, leave: leave, kill: p.kill}
 }
 
 func joinPython(name string) joining {
 	script := "peers/" + strings.ReplaceAll(name, "-", "") + "_group.py"
 	return func(t testing.TB, f fleet, protocol string) *member {
-		cmd := exec.Command(os.Getenv("OTTLA_PYTHON"), script, f.addr, f.group, f.topic, protocol, f.assignor)
+		cmd := exec.Command(os.Getenv("OTTLA_PYTHON"), script, f.addr, f.group, f.topic, protocol, f.assignor, fmt.Sprint(f.session.Milliseconds()))
 		return joinProcess(t, name, cmd, func(s *share, line string) {
 			verb, rest, _ := strings.Cut(line, " ")
 			switch verb {
@@ -292,7 +282,7 @@ var javaAssignors = map[string]string{
 func javaSettings(f fleet, protocol, clientID string) []string {
 	list := []string{"client.id=" + clientID, "auto.commit.interval.ms=500", "group.protocol=" + protocol}
 	if protocol == "classic" {
-		list = append(list, "session.timeout.ms=6000", "heartbeat.interval.ms=500", "partition.assignment.strategy="+javaAssignors[f.assignor])
+		list = append(list, fmt.Sprintf("session.timeout.ms=%d", f.session.Milliseconds()), "heartbeat.interval.ms=500", "partition.assignment.strategy="+javaAssignors[f.assignor])
 	}
 	return list
 }
@@ -315,7 +305,7 @@ func joinVerifiable(t testing.TB, f fleet, protocol string) *member {
 	args := []string{"--bootstrap-server", f.addr, "--topic", f.topic, "--group-id", f.group, "--verbose", "--group-protocol", protocol,
 		"--command-config", file}
 	if protocol == "classic" {
-		args = append(args, "--assignment-strategy", javaAssignors[f.assignor], "--session-timeout", "6000")
+		args = append(args, "--assignment-strategy", javaAssignors[f.assignor], "--session-timeout", fmt.Sprint(f.session.Milliseconds()))
 	}
 	cmd := javaCommand(context.Background(), "org.apache.kafka.tools.VerifiableConsumer", args...)
 	return joinProcess(t, "verifiable", cmd, func(s *share, line string) {

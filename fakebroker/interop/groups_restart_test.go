@@ -30,27 +30,26 @@ func TestGroupsResumeAfterRestart(t *testing.T) {
 }
 
 func resume(t *testing.T, end func(*process)) {
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	ports, err := freePorts(1)
-	require.NoError(t, err)
 	data := t.TempDir()
-	args := []string{"--port", fmt.Sprint(ports[0]), "--data", data, "--topic", fmt.Sprint("resume:", fleetPartitions)}
+	args := []string{"--port", fmt.Sprint(reserve(t, 1)), "--data", data, "--topic", fmt.Sprint("resume:", fleetPartitions)}
 	ottla := startGroups(t, args...)
 	cl := newClient(t, ottla.addr, client.ClientID("harbour"))
 
+	of := func(group string) fleet { return fleet{ottla.addr, group, "resume", "range", 20 * time.Second} }
 	crews := map[string][]*member{}
 	for group, list := range map[string][]recruit{
 		"resume-classic":  recruits("classic", "ottla", "confluent", "sarama"),
 		"resume-consumer": recruits("consumer", "java", "ottla", "franz-go"),
 	} {
 		for _, r := range list {
-			crews[group] = append(crews[group], joiners[r.name](t, fleet{ottla.addr, group, "resume", "range"}, r.protocol))
+			crews[group] = append(crews[group], joiners[r.name](t, of(group), r.protocol))
 		}
 	}
 	each := func(do func(f fleet, crew []*member)) {
 		for group, crew := range crews {
-			do(fleet{ottla.addr, group, "resume", "range"}, crew)
+			do(of(group), crew)
 		}
 	}
 	each(func(f fleet, crew []*member) { awaitOwners(ctx, t, cl, f, crew) })
@@ -86,10 +85,8 @@ func resume(t *testing.T, end func(*process)) {
 // awaitCommitted waits until a group has committed everything that there is.
 func awaitCommitted(ctx context.Context, t testing.TB, cl *client.Client, group string) {
 	t.Helper()
-	var lag []admin.GroupLag
-	require.Eventually(t, func() bool {
-		var err error
-		lag, err = admin.New(cl).Lag(ctx, group)
+	eventually(t, group+" has committed everything", func() bool {
+		lag, err := admin.New(cl).Lag(ctx, group)
 		if err != nil || lag[0].Err != nil || len(lag[0].Partitions) != fleetPartitions {
 			return false
 		}
@@ -99,7 +96,7 @@ func awaitCommitted(ctx context.Context, t testing.TB, cl *client.Client, group 
 			}
 		}
 		return true
-	}, 20*time.Second, 50*time.Millisecond, "%s: %+v", group, lag)
+	})
 }
 
 // requireOffsetsDecoded lets DumpLogSegments read __consumer_offsets as group metadata and offsets.

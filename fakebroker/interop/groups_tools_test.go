@@ -153,9 +153,9 @@ func normalList(s string) string {
 
 // tools runs Apache Kafka's tools in one JVM.
 type tools struct {
-	t   testing.TB
-	in  io.Writer
-	out *bufio.Reader
+	process *process
+	in      io.Writer
+	out     *bufio.Reader
 }
 
 func startTools(t testing.TB) *tools {
@@ -163,14 +163,17 @@ func startTools(t testing.TB) *tools {
 	cmd := peerCommand(t, "Tools")
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
+	out, said := io.Pipe()
+	cmd.Stdout = said
+	p, err := launch(cmd)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	return &tools{t, in, bufio.NewReader(out)}
+	go func() { <-p.over; said.Close() }() // who waits for an answer gets none
+	t.Cleanup(func() { out.Close(); p.kill() })
+	return &tools{p, in, bufio.NewReader(out)}
 }
 
 func (r *tools) run(class string, args ...string) (result, error) {
+	defer time.AfterFunc(patience, r.process.kill).Stop()
 	if _, err := fmt.Fprintln(r.in, strings.Join(append([]string{class}, args...), "\t")); err != nil {
 		return result{}, err
 	}
@@ -204,7 +207,9 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			args := s.args
 			args = strings.NewReplacer("{dir}", dir, "{then}", then.Add(10*time.Second).UTC().Format("2006-01-02T15:04:05.000")).Replace(args)
-			theirs, ours := runBoth(t, runners, addrs, s.class, args)
+			theirs, ours := askBoth(t, func(i int) (result, error) {
+				return runners[i].run(s.class, append([]string{"--bootstrap-server", addrs[i]}, strings.Fields(args)...)...)
+			})
 			norm, normErr := normalGroups, normalGroups
 			if strings.Contains(args, "--list") || strings.Contains(args, "--all-groups") || strings.Contains(args, "--export") {
 				norm = normalList
@@ -218,28 +223,6 @@ func TestGroupToolsSeeNoDifference(t *testing.T) {
 			require.Equal(t, theirs.code, ours.code, "exit code")
 		})
 	}
-}
-
-// runBoth asks both brokers at the same time.
-func runBoth(t testing.TB, runners []*tools, addrs []string, class, args string) (theirs, ours result) {
-	t.Helper()
-	return runBothWith(t, runners, addrs, class, [2]string{args, args})
-}
-
-// runBothWith is runBoth with arguments for each.
-func runBothWith(t testing.TB, runners []*tools, addrs []string, class string, args [2]string) (theirs, ours result) {
-	t.Helper()
-	results, failed := make([]result, 2), make(chan error, 2)
-	for i, addr := range addrs {
-		go func() {
-			var err error
-			results[i], err = runners[i].run(class, append([]string{"--bootstrap-server", addr}, strings.Fields(args[i])...)...)
-			failed <- err
-		}()
-	}
-	require.NoError(t, <-failed)
-	require.NoError(t, <-failed)
-	return results[0], results[1]
 }
 
 // groupsForTools makes what groupSteps are about.
@@ -261,7 +244,7 @@ func groupsForTools(t testing.TB, addr string, then time.Time) {
 	require.NoError(t, p.Close(t.Context()))
 	known := newGroupTalk(t, addr)
 	awaitCoordinator(t, known.conversation)
-	known.seen("cg")
+	known.seen("cg", 3)
 
 	a := admin.New(cl)
 	for _, topic := range []string{"cg", "cg-two"} {
@@ -289,9 +272,9 @@ func groupsForTools(t testing.TB, addr string, then time.Time) {
 		}
 		t.Cleanup(func() { c.Close(context.Background()) })
 	}
-	awaitStable := func() bool {
+	stable := func() bool {
 		groups, err := a.DescribeGroups(t.Context(), "cg-classic", "cg-consumer")
 		return err == nil && groups[0].State == admin.GroupStable && groups[1].State == admin.GroupStable
 	}
-	require.Eventually(t, awaitStable, 10*time.Second, 20*time.Millisecond)
+	eventually(t, "both groups are stable", stable)
 }

@@ -1,11 +1,13 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -14,12 +16,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // root is the repository, seen from this folder.
@@ -50,7 +54,7 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) (int, error) {
-	if os.Getenv("OTTLA_KAFKA_LIBS") == "" || os.Getenv("OTTLA_PYTHON") == "" {
+	if oldKafkas == "" && (os.Getenv("OTTLA_KAFKA_LIBS") == "" || os.Getenv("OTTLA_PYTHON") == "") {
 		return 1, errors.New("OTTLA_KAFKA_LIBS and OTTLA_PYTHON are not set; run .ci/install at the repository's top, it prints them")
 	}
 	dir, err := os.MkdirTemp("", "ottla-interop-")
@@ -59,13 +63,14 @@ func runAll(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	scratchDir, ottlaBin = dir, filepath.Join(dir, "ottla")
-	build := exec.Command("go", "build", "-o", ottlaBin, "./fakebroker/cmd/ottla")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("building ottla: %w\n%s", err, out)
+	if err := build(ottlaBin, "./fakebroker/cmd/ottla"); err != nil {
+		return 1, err
 	}
 	if err := makeCertificates(filepath.Join(dir, "certificates")); err != nil {
 		return 1, err
+	}
+	if oldKafkas != "" {
+		return m.Run(), nil
 	}
 	kafka, err := startKafka(filepath.Join(dir, "kafka"))
 	if err != nil {
@@ -76,61 +81,14 @@ func runAll(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// process is a child that is stopped at the end, whatever happens.
-type process struct {
-	cmd  *exec.Cmd
-	data string // its folder, if the test has to know
-	addr string
-	log  *lockedBuffer
-	once sync.Once
-	err  error
-}
-
-// stop ends the process with SIGTERM and, if it does not listen for 20 s, kills it; it returns how the process ended.
-func (p *process) stop() error {
-	p.once.Do(func() {
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		kill := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
-		defer kill.Stop()
-		p.err = p.cmd.Wait()
-	})
-	return p.err
-}
-
-// kill ends the process as a crash does.
-func (p *process) kill() {
-	p.once.Do(func() { p.cmd.Process.Kill(); p.err = p.cmd.Wait() })
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// freePorts returns n ports that nobody listened on a moment ago.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+// build makes a binary of a package of the repository.
+func build(file, pkg string) error {
+	cmd := exec.Command("go", "build", "-o", file, pkg)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
-	return ports, nil
+	return nil
 }
 
 // listeners are the addresses of one broker by security protocol, as in security.protocol of clients.
@@ -146,67 +104,59 @@ const saslUser, saslPassword = "ann", "ann-secret"
 // answers. It listens in every way a client can come: plain, TLS, SASL/PLAIN, both.
 func startKafka(dir string) (*process, error) {
 	protocols := []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
-	ports, err := freePorts(len(protocols) + 1)
-	if err != nil {
-		return nil, err
+	return onFreePorts(dir, len(protocols)+1, func(dir string, port int) (*process, error) {
+		var listen, kinds []string
+		for i, p := range protocols {
+			kafkaListeners[p] = fmt.Sprintf("127.0.0.1:%d", port+i)
+			listen = append(listen, p+"://"+kafkaListeners[p])
+			kinds = append(kinds, p+":"+p)
+		}
+		controller := fmt.Sprintf("127.0.0.1:%d", port+len(protocols))
+		jaas := fmt.Sprintf("org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=\"%s\";", saslUser, saslPassword)
+		data := filepath.Join(dir, "data")
+		kafkaAddr = kafkaListeners["PLAINTEXT"]
+		return formatKafka(dir, nil, kafkaListeners, slices.Concat([]string{
+			"process.roles=broker,controller", "node.id=1", "controller.quorum.bootstrap.servers=" + controller,
+			"listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
+			"advertised.listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
+			"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT",
+			"listener.security.protocol.map=" + strings.Join(kinds, ",") + ",CONTROLLER:PLAINTEXT",
+			"ssl.keystore.type=PEM", "ssl.keystore.location=" + filepath.Join(certDir, "keystore.pem"),
+			"sasl.enabled.mechanisms=PLAIN",
+			"listener.name.sasl_plaintext.plain.sasl.jaas.config=" + jaas, "listener.name.sasl_ssl.plain.sasl.jaas.config=" + jaas,
+			"log.dirs=" + data, "num.partitions=1",
+			"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
+			"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
+			"share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
+		}, groupSettings, transactionSettings))
+	})
+}
+
+// onFreePorts starts a node on n adjacent ports, with a folder of its own, and once more elsewhere when it ends at once: somebody
+// else may have been quicker.
+func onFreePorts(dir string, n int, start func(dir string, port int) (*process, error)) (p *process, err error) {
+	for try := range 3 {
+		port, err := freePorts(n)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = start(filepath.Join(dir, fmt.Sprint("try-", try)), port); err == nil {
+			return p, nil
+		}
+		fmt.Fprintln(os.Stderr, "interop:", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	var listen, kinds []string
-	for i, p := range protocols {
-		kafkaListeners[p] = fmt.Sprintf("127.0.0.1:%d", ports[i])
-		listen = append(listen, p+"://"+kafkaListeners[p])
-		kinds = append(kinds, p+":"+p)
-	}
-	controller := fmt.Sprintf("127.0.0.1:%d", ports[len(protocols)])
-	jaas := fmt.Sprintf("org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=\"%s\";", saslUser, saslPassword)
-	conf := filepath.Join(dir, "server.properties")
-	text := strings.Join([]string{
-		"process.roles=broker,controller", "node.id=1", "controller.quorum.bootstrap.servers=" + controller,
-		"listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
-		"advertised.listeners=" + strings.Join(listen, ",") + ",CONTROLLER://" + controller,
-		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT",
-		"listener.security.protocol.map=" + strings.Join(kinds, ",") + ",CONTROLLER:PLAINTEXT",
-		"ssl.keystore.type=PEM", "ssl.keystore.location=" + filepath.Join(certDir, "keystore.pem"),
-		"sasl.enabled.mechanisms=PLAIN",
-		"listener.name.sasl_plaintext.plain.sasl.jaas.config=" + jaas, "listener.name.sasl_ssl.plain.sasl.jaas.config=" + jaas,
-		"log.dirs=" + filepath.Join(dir, "data"), "num.partitions=1",
-		"offsets.topic.replication.factor=1", "offsets.topic.num.partitions=4",
-		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
-		"share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
-		"", // more settings follow
-	}, "\n") + strings.Join(slices.Concat(groupSettings, transactionSettings), "\n") + "\n"
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		return nil, err
-	}
-	format := javaCommand(context.Background(), "kafka.tools.StorageTool", "format", "--standalone", "-t", "ottla-interop-cluster1", "-c", conf)
-	if out, err := format.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("formatting Apache Kafka's folder: %w\n%s", err, out)
-	}
-	p, err := runKafka(conf, kafkaListeners["PLAINTEXT"], kafkaListeners["SASL_SSL"])
-	if err == nil {
-		kafkaAddr = p.addr
-	}
-	return p, err
+	return nil, errors.New("Apache Kafka does not start")
 }
 
 // startSmallKafka starts another Apache Kafka with a plain listener and what a test needs different: features to format with,
 // as in transaction.version=1, and settings.
 func startSmallKafka(t testing.TB, features, settings []string) *process {
 	t.Helper()
-	dir, port := t.TempDir(), twoPorts(t)
-	conf := filepath.Join(dir, "server.properties")
-	require.NoError(t, os.WriteFile(conf, []byte(strings.Join(slices.Concat(smallSettings(filepath.Join(dir, "data"), port), settings), "\n")), 0o644))
-	args := []string{"format", "--standalone", "-t", "ottla-interop-cluster2", "-c", conf}
-	for _, f := range features {
-		args = append(args, "--feature", f)
-	}
-	r := run(t, javaCommand(context.Background(), "kafka.tools.StorageTool", args...), "")
-	require.Zero(t, r.code, "formatting: %s%s", r.stdout, r.stderr)
-	p, err := runKafka(conf, fmt.Sprintf("127.0.0.1:%d", port))
+	p, err := onFreePorts(t.TempDir(), 2, func(dir string, port int) (*process, error) {
+		at := listeners{"PLAINTEXT": fmt.Sprintf("127.0.0.1:%d", port)}
+		return formatKafka(dir, features, at, slices.Concat(smallSettings(filepath.Join(dir, "data"), port), settings))
+	})
 	require.NoError(t, err)
-	p.data = filepath.Join(dir, "data")
 	t.Cleanup(func() { p.stop() })
 	return p
 }
@@ -223,25 +173,93 @@ func smallSettings(data string, port int) []string {
 	}, groupSettings, transactionSettings)
 }
 
-// runKafka starts a node by its configuration and waits until it listens on all addresses; the first is its own.
-func runKafka(conf string, addrs ...string) (*process, error) {
-	p := &process{cmd: javaCommand(context.Background(), "kafka.Kafka", conf), addr: addrs[0], log: &lockedBuffer{}}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
+// formatKafka formats the folder DIR/data, with features, and runs a node there.
+func formatKafka(dir string, features []string, at listeners, settings []string) (*process, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	for range 240 {
-		if !slices.ContainsFunc(addrs, func(a string) bool { return !dialable(a) }) {
-			return p, nil
+	conf := filepath.Join(dir, "server.properties")
+	if err := os.WriteFile(conf, []byte(strings.Join(settings, "\n")+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	cluster := fmt.Sprintf("ottla-interop-%07xA", rand.Uint32N(1<<28)) // has the form of a Kafka UUID
+	args := []string{"format", "--standalone", "-t", cluster, "-c", conf}
+	for _, f := range features {
+		args = append(args, "--feature", f)
+	}
+	r, err := execute(javaCommand(context.Background(), "kafka.tools.StorageTool", args...), "")
+	if err != nil || r.code != 0 {
+		return nil, fmt.Errorf("formatting Apache Kafka's folder: %w\n%s%s", err, r.stdout, r.stderr)
+	}
+	return runKafka(conf, filepath.Join(dir, "data"), at)
+}
+
+// runKafka starts a node by its configuration and waits until it answers and takes connections everywhere.
+func runKafka(conf, data string, at listeners) (*process, error) {
+	p, err := launch(javaCommand(context.Background(), "kafka.Kafka", conf))
+	if err != nil {
+		return nil, err
+	}
+	p.addr, p.data = at["PLAINTEXT"], data
+	return p, p.awaitBroker(clusterOf(data), slices.Collect(maps.Values(at))...)
+}
+
+// clusterOf is the id of the cluster that a data folder belongs to.
+func clusterOf(data string) string {
+	text, _ := os.ReadFile(filepath.Join(data, "meta.properties"))
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "cluster.id="); ok {
+			return strings.ReplaceAll(id, `\`, "")
 		}
-		time.Sleep(250 * time.Millisecond)
+	}
+	return "none in " + data
+}
+
+// awaitBroker waits until the process answers as the only broker of a cluster (of whatever one, if that is empty) and takes
+// connections at all addresses; it kills one that does not.
+func (p *process) awaitBroker(cluster string, addrs ...string) error {
+	for deadline := time.Now().Add(patience); p.alive() && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if answers(p.addr, cluster) && !slices.ContainsFunc(addrs, func(a string) bool { return !dialable(a) }) {
+			return nil
+		}
 	}
 	p.kill()
-	return nil, fmt.Errorf("Apache Kafka did not listen on %v within a minute:\n%s", addrs, p.log)
+	return fmt.Errorf("Apache Kafka at %v: %w\n%s", addrs, p.err, p.log)
+}
+
+// answers asks a broker for its cluster, and whether it lets itself be used: a fenced one does not list itself.
+func answers(addr, cluster string) bool {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	const version = 4
+	req := message.NewMetadataRequest()
+	req.Topics = []message.MetadataRequestTopic{}
+	frame, err := req.AppendTo(wire.AppendRequestHeader(make([]byte, 4), wire.KeyMetadata, version, 1, nil), version)
+	if err != nil {
+		return false
+	}
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	if _, err := conn.Write(frame); err != nil {
+		return false
+	}
+	answer := make([]byte, 8) // size and correlation id
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return false
+	}
+	answer = make([]byte, max(int32(binary.BigEndian.Uint32(answer))-4, 0))
+	var resp message.MetadataResponse
+	if _, err := io.ReadFull(conn, answer); err != nil || resp.ReadFrom(wire.NewReader(answer), version) != nil {
+		return false
+	}
+	return len(resp.Brokers) == 1 && (cluster == "" || deref(resp.ClusterId) == cluster)
 }
 
 func dialable(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err == nil {
 		c.Close()
 	}
@@ -251,26 +269,35 @@ func dialable(addr string) bool {
 // startOttla runs `ottla serve` on a free port with more arguments and waits for its ready line.
 func startOttla(t testing.TB, args ...string) *process {
 	t.Helper()
-	p := &process{log: &lockedBuffer{}}
 	if !slices.Contains(args, "--port") {
 		args = append([]string{"--port", "0"}, args...)
 	}
-	p.cmd = exec.Command(ottlaBin, append([]string{"serve"}, args...)...)
-	p.cmd.Stderr = p.log
-	out, err := p.cmd.StdoutPipe()
+	cmd := exec.Command(ottlaBin, append([]string{"serve"}, args...)...)
+	said := make(chan string, 1)
+	cmd.Stdout = &lineWriter{tell: func(line string) {
+		select {
+		case said <- line: // the first one
+		default:
+		}
+	}}
+	p, err := launch(cmd)
 	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
 	t.Cleanup(func() {
 		p.stop()
 		if t.Failed() {
 			t.Logf("ottla serve said: %s", p.log)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "no ready line; stderr: %s", p.log)
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready bootstrap=")
-	require.True(t, ok, "first line on stdout is %q", line)
-	p.addr = addr
+	select {
+	case line := <-said:
+		addr, ok := strings.CutPrefix(line, "ready bootstrap=")
+		require.True(t, ok, "first line on stdout is %q", line)
+		p.addr = addr
+	case <-p.over:
+		require.Fail(t, "ottla serve has ended", "%v; stderr: %s", p.err, p.log)
+	case <-time.After(patience):
+		require.Fail(t, "ottla serve does not get ready", "stderr: %s", p.log)
+	}
 	if i := slices.Index(args, "--data"); i >= 0 {
 		p.data = args[i+1]
 	}
@@ -279,7 +306,7 @@ func startOttla(t testing.TB, args ...string) *process {
 
 // javaCommand runs a main class of Apache Kafka's jars, with settings for short runs.
 func javaCommand(ctx context.Context, class string, args ...string) *exec.Cmd {
-	jvm := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	jvm := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + scratchDir}
 	if sharedClasses != "" {
 		jvm = append(jvm, "-XX:SharedArchiveFile="+sharedClasses)
 	}
@@ -295,8 +322,8 @@ var peerClasses = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	args := append([]string{"-cp", filepath.Join(os.Getenv("OTTLA_KAFKA_LIBS"), "*"), "-d", dir}, sources...)
-	if out, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("javac: %w\n%s", err, out)
+	if r, err := execute(exec.Command("javac", args...), ""); err != nil || r.code != 0 {
+		return "", fmt.Errorf("javac: %w\n%s%s", err, r.stdout, r.stderr)
 	}
 	return dir, nil
 })
@@ -321,7 +348,7 @@ var sharedClasses string
 func shareClasses(file string) {
 	cmd := javaCommand(context.Background(), topicCommand, "--bootstrap-server", kafkaAddr, "--describe")
 	cmd.Args = append([]string{cmd.Args[0], "-XX:ArchiveClassesAtExit=" + file}, cmd.Args[1:]...)
-	if _, err := cmd.CombinedOutput(); err == nil && exists(file) {
+	if r, err := execute(cmd, ""); err == nil && r.code == 0 && exists(file) {
 		sharedClasses = file
 	}
 }
@@ -329,36 +356,6 @@ func shareClasses(file string) {
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
-}
-
-// result is what a command did.
-type result struct {
-	stdout, stderr string
-	code           int
-}
-
-// run executes a command to its end, a minute at most.
-func run(t testing.TB, cmd *exec.Cmd, stdin string) result {
-	t.Helper()
-	r, err := execute(cmd, stdin)
-	require.NoError(t, err)
-	return r
-}
-
-// execute is run for any goroutine.
-func execute(cmd *exec.Cmd, stdin string) (result, error) {
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if stdin != "" {
-		cmd.Stdin = strings.NewReader(stdin)
-	}
-	kill := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
-	defer kill.Stop()
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return result{}, fmt.Errorf("%v: %w", cmd.Args, err)
-	}
-	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}, nil
 }
 
 // java runs a tool and demands success.

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,18 +20,18 @@ func TestKcatListsProducesAndConsumes(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&lines, "k%d:line %d\n", i%9, i)
 	}
-	r := run(t, exec.Command("kcat", "-b", ottla.addr, "-L", "-t", "kcat"), "")
+	r := run(t, exec.Command("kcat", "-m", "60", "-b", ottla.addr, "-L", "-t", "kcat"), "")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `topic "kcat" with 2 partitions`)
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		r = run(t, exec.Command("kcat", "-b", ottla.addr, "-P", "-t", "kcat", "-K", ":", "-z", codec), lines.String())
+		r = run(t, exec.Command("kcat", "-m", "60", "-b", ottla.addr, "-P", "-t", "kcat", "-K", ":", "-z", codec), lines.String())
 		require.Zero(t, r.code, "%s: %s", codec, r.stderr)
 	}
-	r = run(t, exec.Command("kcat", "-b", ottla.addr, "-C", "-t", "kcat", "-o", "beginning", "-e", "-q", "-f", `%k:%s\n`), "")
+	r = run(t, exec.Command("kcat", "-m", "60", "-b", ottla.addr, "-C", "-t", "kcat", "-o", "beginning", "-e", "-q", "-f", `%k:%s\n`), "")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, 5*500, strings.Count(r.stdout, "\n"))
 	require.Equal(t, 5, strings.Count(r.stdout, ":line 499\n"))
-	r = run(t, exec.Command("kcat", "-b", ottla.addr, "-Q", "-t", "kcat:0:-1", "-t", "kcat:1:-2"), "")
+	r = run(t, exec.Command("kcat", "-m", "60", "-b", ottla.addr, "-Q", "-t", "kcat:0:-1", "-t", "kcat:1:-2"), "")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "kcat [1] offset 0")
 }
@@ -58,7 +57,7 @@ func TestPythonClients(t *testing.T) {
 func TestFranzGoProducesAndConsumes(t *testing.T) {
 	t.Parallel()
 	ottla := startOttla(t, "--topic", "franz:4")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	p, err := kgo.NewClient(kgo.SeedBrokers(ottla.addr), kgo.DefaultProduceTopic("franz"), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
 	require.NoError(t, err)

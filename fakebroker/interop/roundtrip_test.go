@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,22 @@ func createTopic(t testing.TB, cl *client.Client, topic admin.NewTopic) {
 	_, err := a.CreateTopics(t.Context(), topic)
 	require.NoError(t, err)
 	require.NoError(t, a.AwaitTopic(t.Context(), topic.Name))
+	awaitLeaders(t, a, topic.Name, topic.Partitions)
 	t.Cleanup(func() { a.DeleteTopics(context.Background(), topic.Name) })
+}
+
+// awaitLeaders waits until the partitions of a topic are led: metadata names leaders before they lead, and some clients try only
+// for a moment.
+func awaitLeaders(t testing.TB, a *admin.Admin, topic string, partitions int) {
+	t.Helper()
+	all := make([]admin.TopicPartition, partitions)
+	for i := range all {
+		all[i] = admin.TopicPartition{Topic: topic, Partition: int32(i)}
+	}
+	eventually(t, "the partitions of "+topic+" are led", func() bool {
+		offsets, err := a.ListOffsets(context.Background(), admin.Latest, all...)
+		return err == nil && !slices.ContainsFunc(offsets, func(o admin.Offset) bool { return o.Err != nil })
+	})
 }
 
 // textLines are as many lines as fill some batches of 1 MiB; a few of them are long.
@@ -127,7 +143,7 @@ var lineReaders = map[string]func(t testing.TB, addr, topic string, count int) s
 		return java(t, "", consoleReader, "--bootstrap-server", addr, "--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", fmt.Sprint(count))
 	},
 	"librdkafka": func(t testing.TB, addr, topic string, count int) string {
-		r := run(t, exec.Command("kcat", "-b", addr, "-C", "-t", topic, "-p", "0", "-o", "beginning", "-c", fmt.Sprint(count), "-q", "-X", "check.crcs=true"), "")
+		r := run(t, exec.Command("kcat", "-m", "60", "-b", addr, "-C", "-t", topic, "-p", "0", "-o", "beginning", "-c", fmt.Sprint(count), "-q", "-X", "check.crcs=true"), "")
 		require.Zero(t, r.code, r.stderr)
 		return r.stdout
 	},
@@ -145,7 +161,7 @@ func franzLines(t testing.TB, addr, topic string, count int) string {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumePartitions(start))
 	require.NoError(t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
 	for read := 0; read < count; {
@@ -171,8 +187,8 @@ func saramaLines(t testing.TB, addr, topic string, count int) string {
 		select {
 		case m := <-p.Messages():
 			out.Write(append(m.Value, '\n'))
-		case <-time.After(20 * time.Second):
-			require.Fail(t, "sarama waited for 20 s")
+		case <-time.After(patience):
+			require.Fail(t, "sarama waits and waits")
 		}
 	}
 	return out.String()
@@ -230,10 +246,10 @@ func seenRecords(seen map[compress.Codec]int) (n int) {
 var lineWriters = map[string]func(t testing.TB, addr, topic string, codec compress.Codec, text string){
 	"java": func(t testing.TB, addr, topic string, codec compress.Codec, text string) {
 		java(t, text, consoleWriter, "--bootstrap-server", addr, "--topic", topic, "--compression-codec", codec.String(),
-			"--batch-size", "500000", "--timeout", "200")
+			"--batch-size", "500000", "--timeout", "200", "--request-timeout-ms", "60000") // it gives up after 1.5 s else
 	},
 	"librdkafka": func(t testing.TB, addr, topic string, codec compress.Codec, text string) {
-		r := run(t, exec.Command("kcat", "-b", addr, "-P", "-t", topic, "-p", "0", "-z", codec.String(), "-X", "linger.ms=200", "-X", "batch.size=1000000",
+		r := run(t, exec.Command("kcat", "-m", "60", "-b", addr, "-P", "-t", topic, "-p", "0", "-z", codec.String(), "-X", "linger.ms=200", "-X", "batch.size=1000000",
 			"-X", "enable.idempotence=true"), text)
 		require.Zero(t, r.code, r.stderr)
 	},

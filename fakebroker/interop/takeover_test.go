@@ -2,12 +2,10 @@ package interop
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +18,7 @@ import (
 // quorum state, checkpoints and segments of one are what the other goes on from.
 func TestBrokersTakeOverEachOthersFolder(t *testing.T) {
 	t.Parallel()
-	data, port := t.TempDir(), twoPorts(t)
+	data, port := t.TempDir(), reserve(t, 2)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	controller := fmt.Sprintf("127.0.0.1:%d", port+1) // where ottla says that its controller is
 	conf := filepath.Join(t.TempDir(), "server.properties")
@@ -61,7 +59,7 @@ func TestBrokersTakeOverEachOthersFolder(t *testing.T) {
 		}
 	}
 	turn("ottla", startOttla(t, "--data", data, "--port", fmt.Sprint(port)))
-	kafka, err := runKafka(conf, addr)
+	kafka, err := runKafka(conf, data, listeners{"PLAINTEXT": addr})
 	require.NoError(t, err)
 	t.Cleanup(func() { kafka.stop() })
 	turn("kafka", kafka)
@@ -79,20 +77,4 @@ func ended(p *process) error {
 		return err
 	}
 	return nil
-}
-
-// twoPorts returns the first of two adjacent ports that nobody listens on.
-func twoPorts(t testing.TB) int {
-	for range 100 {
-		ports, err := freePorts(1)
-		require.NoError(t, err)
-		next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports[0]+1))
-		if err == nil {
-			next.Close()
-			return ports[0]
-		}
-		time.Sleep(time.Millisecond)
-	}
-	require.Fail(t, "no two adjacent ports")
-	return 0
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
 // step is one run of one of Apache Kafka's tools; {b} in an argument stands for the bootstrap address.
@@ -66,7 +70,7 @@ func toolSteps(records string) []step {
 		{"broker defaults", configCommand, "--bootstrap-server {b} --describe --entity-type brokers --entity-default", ""},
 		{"remove broker default", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-default --delete-config message.max.bytes", ""},
 		{"alter read-only", configCommand, "--bootstrap-server {b} --alter --entity-type brokers --entity-name 1 --add-config node.id=4", ""},
-		{"console producer", consoleWriter, "--bootstrap-server {b} --topic tools --reader-property parse.key=true --reader-property key.separator=:", records},
+		{"console producer", consoleWriter, "--bootstrap-server {b} --topic tools --request-timeout-ms 60000 --reader-property parse.key=true --reader-property key.separator=:", records},
 		{"offsets latest", getOffsets, "--bootstrap-server {b} --topic tools", ""},
 		{"offsets earliest", getOffsets, "--bootstrap-server {b} --topic tools --time -2", ""},
 		{"offsets of an absent topic", getOffsets, "--bootstrap-server {b} --topic-partitions nothing:0", ""},
@@ -126,12 +130,25 @@ func TestKafkaToolsSeeNoDifference(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&records, "key-%d:value %d\n", i%17, i)
 	}
+	addrs := []string{kafkaAddr, ottla.addr}
+	runners := []*tools{startTools(t), startTools(t)}
 	for _, s := range toolSteps(records.String()) {
 		t.Run(s.name, func(t *testing.T) {
-			theirs, ours := runStep(t, s, kafkaAddr, ottla.addr, dir)
-			for try := 0; try < 10 && s.reads() && normal(theirs.stdout) != normal(ours.stdout); try++ {
+			ask := func(i int) (result, error) {
+				if s.alone() {
+					return execute(s.command(t.Context(), addrs[i], dir), s.stdin)
+				}
+				return runners[i].run(s.class, s.words(addrs[i], dir)...)
+			}
+			theirs, ours := askBoth(t, ask)
+			if theirs.code == 0 {
+				s.settle(t, kafkaAddr)
+			}
+			for try := 0; try < 20 && s.reads() && normal(theirs.stdout) != normal(ours.stdout); try++ {
 				time.Sleep(time.Second) // Apache Kafka's broker hears late of what its controller has done; ottla may not
-				theirs = run(t, s.command(t.Context(), kafkaAddr, dir), s.stdin)
+				var err error
+				theirs, err = ask(0)
+				require.NoError(t, err)
 			}
 			t.Logf("exit %d: %.300s", theirs.code, normal(theirs.stdout))
 			require.Equal(t, normal(theirs.stdout), normal(ours.stdout), "stdout of %s %s\nstderr with Apache Kafka: %s\nstderr with ottla: %s", s.class, s.args, theirs.stderr, ours.stderr)
@@ -142,7 +159,16 @@ func TestKafkaToolsSeeNoDifference(t *testing.T) {
 }
 
 func (s step) command(ctx context.Context, addr, dir string) *exec.Cmd {
-	return javaCommand(ctx, s.class, strings.Fields(strings.NewReplacer("{b}", addr, "{dir}", dir).Replace(s.args))...)
+	return javaCommand(ctx, s.class, s.words(addr, dir)...)
+}
+
+func (s step) words(addr, dir string) []string {
+	return strings.Fields(strings.NewReplacer("{b}", addr, "{dir}", dir).Replace(s.args))
+}
+
+// alone tells whether the step needs a process of its own: because it reads, or has something to say at its end.
+func (s step) alone() bool {
+	return slices.Contains([]string{consoleWriter, consoleReader, verifiable}, s.class)
 }
 
 // reads tells whether the step changes nothing, so that it can be repeated.
@@ -150,19 +176,39 @@ func (s step) reads() bool {
 	return s.class == getOffsets || strings.Contains(s.args, "--describe") || strings.Contains(s.args, "--list")
 }
 
-// runStep runs a step against both brokers at the same time.
-func runStep(t testing.TB, s step, kafka, ottla, dir string) (theirs, ours result) {
+// settle waits, when the step has created or deleted a topic, until Apache Kafka's broker knows: VerifiableProducer tries only
+// once, and TopicCommand asks the broker which topics there are.
+func (s step) settle(t testing.TB, addr string) {
+	words := strings.Fields(s.args)
+	if s.class != topicCommand {
+		return
+	}
+	a, topic := admin.New(newClient(t, addr)), words[slices.Index(words, "--topic")+1]
+	if slices.Contains(words, "--create") {
+		awaitLeaders(t, a, topic, 1)
+	}
+	if slices.Contains(words, "--delete") {
+		eventually(t, topic+" is gone", func() bool {
+			_, err := a.DescribeTopics(t.Context(), topic)
+			return errors.Is(err, errcode.UnknownTopicOrPartition)
+		})
+	}
+}
+
+// askBoth asks two brokers, Apache Kafka first, at the same time.
+func askBoth(t testing.TB, ask func(i int) (result, error)) (theirs, ours result) {
 	t.Helper()
-	at := func(addr string) (result, error) { return execute(s.command(t.Context(), addr, dir), s.stdin) }
-	failed := make(chan error, 1)
-	go func() {
-		var err error
-		theirs, err = at(kafka)
-		failed <- err
-	}()
-	ours, err := at(ottla)
-	require.NoError(t, errors.Join(err, <-failed))
-	return theirs, ours
+	var results [2]result
+	failed := make(chan error, 2)
+	for i := range results {
+		go func() { // ends with the answer
+			var err error
+			results[i], err = ask(i)
+			failed <- err
+		}()
+	}
+	require.NoError(t, errors.Join(<-failed, <-failed))
+	return results[0], results[1]
 }
 
 // TestApiVersionsCommandSeesKafkasRanges holds every API that ottla lists against what Apache Kafka lists.

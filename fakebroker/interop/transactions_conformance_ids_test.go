@@ -200,7 +200,7 @@ func (g *txnTalk) nearlyOut(id string) *txnProducer {
 	in := bufio.NewReader(g.conn)
 	for left := int(math.MaxInt16 - 4 - p.epoch); left > 0; left -= many {
 		many = min(many, left)
-		g.conn.SetDeadline(time.Now().Add(20 * time.Second))
+		g.conn.SetDeadline(time.Now().Add(patience))
 		_, err := g.conn.Write(bytes.Repeat(one, many))
 		require.NoError(g.t, err)
 		for range many {

@@ -68,7 +68,7 @@ func waitingForTheEnd(g *txnTalk) {
 		p := g.open(fmt.Sprint("cf-wait-", commit), "cf-wait", 0, 2)
 		end := g.quiet(7, g.offsetsRequest("cf-wait", -1)).(*message.ListOffsetsResponse).Topics[0].Partitions[0].Offset
 		req := g.reading(12, 1, "cf-wait", 0, end-2)
-		req.MaxWaitMs = 15000
+		req.MaxWaitMs = int32(patience.Milliseconds() / 2)
 		wait := g.later("a reader of what is committed", 12, req)
 		g.quiet(3, &message.HeartbeatRequest{}) // the reader's request is under way, if not there yet
 		p.ends(3, commit)

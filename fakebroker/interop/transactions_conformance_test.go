@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,7 +84,8 @@ func converse(t *testing.T, scenarios map[string]func(*txnTalk), kafka, ottla st
 		awaitTransactions(t, addr)
 	}
 	answers := 0
-	for name, scenario := range scenarios {
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+		scenario := scenarios[name]
 		t.Run(name, func(t *testing.T) {
 			theirs := newTxnTalk(t, kafka)
 			scenario(theirs)
@@ -159,7 +161,7 @@ func (g *txnTalk) later(label string, version int16, req message.Request) func()
 	other := &conversation{t: g.t, addr: g.addr}
 	other.dial()
 	answer := make(chan message.Response, 1)
-	go func() { // ends with the answer, 20 s at most
+	go func() { // ends with the answer
 		defer close(answer)
 		answer <- other.exchange(version, req)
 	}()
@@ -298,7 +300,7 @@ func (g *txnTalk) topic(name string, partitions int32, configs ...string) {
 // initFor asks for a producer id, expecting one or, with -1 and -1, none.
 func initFor(id string, producer int64, epoch int16) *message.InitProducerIdRequest {
 	req := message.NewInitProducerIdRequest()
-	req.TransactionTimeoutMs, req.ProducerId, req.ProducerEpoch = 60000, producer, epoch
+	req.TransactionTimeoutMs, req.ProducerId, req.ProducerEpoch = 900000, producer, epoch // as long as may be
 	req.TransactionalId = nil
 	if id != "" {
 		req.TransactionalId = &id

@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,9 +84,8 @@ func TestPipelinesOutliveTheBroker(t *testing.T) {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
 			data := t.TempDir()
-			broker := startGroups(t, "--data", data)
-			_, port, err := net.SplitHostPort(broker.addr)
-			require.NoError(t, err)
+			port := fmt.Sprint(reserve(t, 1))
+			broker := startGroups(t, "--data", data, "--port", port)
 			p.run(t, "broken-"+p.kind, broker.addr, func() {
 				broker.kill()
 				broker = startGroups(t, "--data", data, "--port", port)
@@ -101,14 +99,15 @@ func (p *pipeline) run(t *testing.T, name, addr string, kill func()) {
 	seed := fnv.New64()
 	io.WriteString(seed, name)
 	chance := rand.New(rand.NewPCG(seed.Sum64(), 5))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cl := newClient(t, addr)
+	lively(t, cl, name, 6*time.Second)
 	j := job{Kind: p.kind, Addr: addr, Group: name, In: name + "-in", Out: name + "-out", Protocol: p.protocol, State: t.TempDir()}
 	for _, topic := range []string{j.In, j.Out} {
 		createTopic(t, cl, admin.NewTopic{Name: topic, Partitions: pipePartitions, Replicas: 1})
 	}
-	w, err := producer.New(cl, producer.DeliveryTimeout(time.Minute))
+	w, err := producer.New(cl, producer.DeliveryTimeout(patience))
 	require.NoError(t, err)
 	defer w.Close(context.Background())
 	written := 0
@@ -132,7 +131,10 @@ func (p *pipeline) run(t *testing.T, name, addr string, kill func()) {
 			write(waveRecords)
 		}
 		progress := int64(1 + chance.IntN(waveRecords/2))
-		await(ctx, t, c, fmt.Sprintf("%d records of wave %d are copied", progress, n), func() bool { return outSize(ctx, a, j.Out) >= before+progress })
+		await(ctx, t, c, fmt.Sprintf("%d records of wave %d are copied", progress, n), func() bool {
+			size := outSize(ctx, a, j.Out)
+			return size >= before+progress || p.ends && size >= int64(written)
+		})
 		time.Sleep(time.Duration(chance.IntN(60)) * time.Millisecond) // not to wait for something, but to kill at any moment
 		if kill != nil {
 			kill()
@@ -192,7 +194,7 @@ func await(ctx context.Context, t *testing.T, c *crew, what string, holds func()
 func (p *pipeline) check(ctx context.Context, t *testing.T, cl *client.Client, j job) {
 	t.Helper()
 	if !p.words {
-		harness.CheckExactlyOnce(t, harness.Seeds(j.Addr), j.In, j.Out, harness.Group(j.Group), harness.Within(2*time.Minute))
+		harness.CheckExactlyOnce(t, harness.Seeds(j.Addr), j.In, j.Out, harness.Group(j.Group), harness.Within(patience))
 		return
 	}
 	// There is a topic between both, so that the group's offsets in the first say little.
@@ -223,7 +225,7 @@ type crew struct {
 	t       testing.TB
 	mu      sync.Mutex
 	stopped bool
-	now     []*exec.Cmd
+	now     []*process
 	killed  []bool // the present process was killed by kill
 	ended   int
 	log     lockedBuffer
@@ -231,7 +233,7 @@ type crew struct {
 }
 
 func startCrew(t testing.TB, p *pipeline, j job) *crew {
-	c := &crew{t: t, now: make([]*exec.Cmd, p.workers), killed: make([]bool, p.workers)}
+	c := &crew{t: t, now: make([]*process, p.workers), killed: make([]bool, p.workers)}
 	for i := range p.workers {
 		mine := j
 		mine.Name = fmt.Sprint(j.Group, "-", i)
@@ -252,22 +254,23 @@ func (c *crew) employ(i int, command func() *exec.Cmd, ends bool) {
 	defer c.over.Done()
 	for {
 		cmd := command()
-		cmd.Stdout, cmd.Stderr = &c.log, &c.log
-		in, _ := cmd.StdinPipe() // open until the worker has ended: Go's workers live as long
+		cmd.Stdout = &lineWriter{tell: func(line string) { fmt.Fprintln(&c.log, line) }}
 		c.mu.Lock()
 		if c.stopped {
 			c.mu.Unlock()
 			return
 		}
-		if err := cmd.Start(); err != nil {
+		worker, err := launch(cmd)
+		if err != nil {
 			c.mu.Unlock()
 			c.t.Errorf("%v: %v", cmd.Args, err)
 			return
 		}
-		c.now[i], c.killed[i] = cmd, false
+		c.now[i], c.killed[i] = worker, false
 		c.mu.Unlock()
-		err := cmd.Wait()
-		in.Close()
+		<-worker.over
+		fmt.Fprint(&c.log, worker.log)
+		err = worker.err
 		c.mu.Lock()
 		done := c.stopped || ends && err == nil && !c.killed[i]
 		if !c.killed[i] && !done {
@@ -291,7 +294,7 @@ func (c *crew) kill(i int) {
 	defer c.mu.Unlock()
 	if c.now[i] != nil {
 		c.killed[i] = true
-		c.now[i].Process.Kill()
+		c.now[i].kill()
 	}
 }
 
@@ -305,9 +308,9 @@ func (c *crew) endings() int {
 func (c *crew) stop() {
 	c.mu.Lock()
 	c.stopped = true
-	for _, cmd := range c.now {
-		if cmd != nil {
-			cmd.Process.Kill()
+	for _, worker := range c.now {
+		if worker != nil {
+			worker.kill()
 		}
 	}
 	c.mu.Unlock()

@@ -23,14 +23,14 @@ import (
 // is decided and whose markers are missing, which it ends itself.
 func TestBrokersFinishEachOthersTransactions(t *testing.T) {
 	t.Parallel()
-	data, port := t.TempDir(), twoPorts(t)
+	data, port := t.TempDir(), reserve(t, 2)
 	conf := filepath.Join(t.TempDir(), "server.properties")
 	require.NoError(t, os.WriteFile(conf, []byte(strings.Join(smallSettings(data, port), "\n")), 0o644))
 	startOurs := func() *process { return startGroups(t, "--data", data, "--port", fmt.Sprint(port)) }
 	s := &succession{t: t}
 	startTheirs := func() *process {
 		for range 5 {
-			p, err := runKafka(conf, fmt.Sprintf("127.0.0.1:%d", port))
+			p, err := runKafka(conf, data, listeners{"PLAINTEXT": fmt.Sprintf("127.0.0.1:%d", port)})
 			require.NoError(t, err)
 			t.Cleanup(func() { p.kill() })
 			if s.markersWritten(p.addr) {
@@ -171,7 +171,7 @@ func (g *txnTalk) decide(p *txnProducer, topic string) {
 	g.t.Helper()
 	key := logrecord.TransactionLogKey{TransactionalId: p.id}
 	value := logrecord.NewTransactionLogValue()
-	value.ProducerId, value.ProducerEpoch, value.TransactionTimeoutMs = p.producer, p.epoch, 60000
+	value.ProducerId, value.ProducerEpoch, value.TransactionTimeoutMs = p.producer, p.epoch, 900000
 	value.PreviousProducerId = p.producer
 	value.TransactionStatus = 2 // PrepareCommit
 	value.TransactionPartitions = []logrecord.PartitionsSchema{{Topic: topic, PartitionIds: []int32{0}}}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -47,16 +46,15 @@ func goWorker(j job) *exec.Cmd {
 	return cmd
 }
 
-// work is what the child does, until it is killed or its stdin is closed.
+// work is what the child does, until it is killed.
 func work(spec string) int {
 	var j job
 	err := json.Unmarshal([]byte(spec), &j)
-	ctx, stop := context.WithCancel(context.Background())
-	go func() { io.Copy(io.Discard, os.Stdin); stop() }() // ends with the process
+	ctx := context.Background()
 	if err == nil {
 		err = goWorkers[j.Kind](ctx, j)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, j.Name, "ends:", err)
 		return 3
 	}

@@ -1,12 +1,12 @@
 """confluent-kafka (librdkafka) as a member of a group, until SIGTERM.
 
-usage: confluent_group.py BOOTSTRAP GROUP TOPIC PROTOCOL ASSIGNOR; prints "owns P P ..." (everything that it owns now)
+usage: confluent_group.py BOOTSTRAP GROUP TOPIC PROTOCOL ASSIGNOR SESSION-MS; prints "owns P P ..." (everything that it owns now)
 after each rebalance and "read P VALUE" for each record."""
 import signal
 import sys
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaException
 
-bootstrap, group, topic, protocol, assignor = sys.argv[1:6]
+bootstrap, group, topic, protocol, assignor, session = sys.argv[1:7]
 running, owned = [True], set()
 signal.signal(signal.SIGTERM, lambda *_: running.clear())
 
@@ -27,7 +27,7 @@ config = {"bootstrap.servers": bootstrap, "group.id": group, "client.id": "confl
 if protocol == "consumer":
     config["group.protocol"] = "consumer"
 else:
-    config.update({"partition.assignment.strategy": assignor, "session.timeout.ms": 6000, "heartbeat.interval.ms": 500})
+    config.update({"partition.assignment.strategy": assignor, "session.timeout.ms": int(session), "heartbeat.interval.ms": 500})
 consumer = Consumer(config)
 consumer.subscribe([topic], on_assign=changed(owned.update), on_revoke=changed(owned.difference_update),
                    on_lost=changed(owned.difference_update))
@@ -36,8 +36,9 @@ while running:
     if message is None:
         continue
     if message.error():
-        if message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART or message.error().retriable():
-            continue
-        raise KafkaException(message.error())
+        if message.error().fatal():
+            raise KafkaException(message.error())
+        print(message.error(), file=sys.stderr, flush=True)
+        continue
     say("read", message.partition(), message.value().decode())
 consumer.close()

@@ -14,9 +14,9 @@ for codec in CODECS:
         key, value = f"{codec}-{i % 5}".encode(), f"{codec} {i} ".encode() * (1 + i % 20)
         want.setdefault(key, []).append(value)
         sent.append(producer.send(topic, value, key, headers=[("n", str(i).encode())]))
-    producer.flush(30)
+    producer.flush(200)
     for future in sent:
-        future.get(10)
+        future.get(200)
     producer.close()
 
 consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False, auto_offset_reset="earliest")
@@ -27,8 +27,8 @@ got, read, total, idle = {}, 0, len(CODECS) * count, 0
 while read < total:
     batches = consumer.poll(timeout_ms=1000)
     idle = 0 if batches else idle + 1
-    if idle > 15:
-        sys.exit(f"read {read} of {total}, then nothing for 15 s")
+    if idle > 200:
+        sys.exit(f"read {read} of {total}, then nothing for 200 s")
     for records in batches.values():
         for record in records:
             got.setdefault(record.key, []).append(record.value)

@@ -1,6 +1,6 @@
 """kafka-python as a member of a group, until SIGTERM.
 
-usage: kafkapython_group.py BOOTSTRAP GROUP TOPIC PROTOCOL ASSIGNOR; prints "owns P P ..." (everything that it owns now)
+usage: kafkapython_group.py BOOTSTRAP GROUP TOPIC PROTOCOL ASSIGNOR SESSION-MS; prints "owns P P ..." (everything that it owns now)
 after each rebalance and "read P VALUE" for each record. It speaks the classic protocol only."""
 import signal
 import sys
@@ -8,7 +8,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-bootstrap, group, topic, _, assignor = sys.argv[1:6]
+bootstrap, group, topic, _, assignor, session = sys.argv[1:7]
 running = [True]
 signal.signal(signal.SIGTERM, lambda *_: running.clear())
 
@@ -36,7 +36,7 @@ class Listener(ConsumerRebalanceListener):
 
 assignors = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, client_id="kafka-python", auto_offset_reset="earliest",
-                         auto_commit_interval_ms=500, session_timeout_ms=6000, heartbeat_interval_ms=500,
+                         auto_commit_interval_ms=500, session_timeout_ms=int(session), heartbeat_interval_ms=500,
                          partition_assignment_strategy=[assignors[assignor]])
 consumer.subscribe([topic], listener=Listener())
 while running:

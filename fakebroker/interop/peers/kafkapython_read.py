@@ -14,8 +14,8 @@ read, idle = 0, 0
 while read < count:
     records = consumer.poll(timeout_ms=1000).get(partition, [])
     idle = 0 if records else idle + 1
-    if idle > 15:
-        sys.exit(f"read {read} of {count}, then nothing for 15 s")
+    if idle > 200:
+        sys.exit(f"read {read} of {count}, then nothing for 200 s")
     for record in records:
         sys.stdout.buffer.write(record.value + b"\n")
         read += 1
