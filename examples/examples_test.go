@@ -119,6 +119,7 @@ func TestReadmeListsTheOptions(t *testing.T) {
 	var differing strings.Builder
 	differences(&differing, client.ClientProperties())
 	differences(&differing, producer.Properties())
+	differences(&differing, txn.Properties())
 	differences(&differing, consumer.Properties())
 	requireGenerated(t, "differences", differing.String())
 }
@@ -164,7 +165,7 @@ func TestReadmeNamesExist(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	names, keys, rooms := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, room := range []string{"admin", "client", "client/sasl", "consumer", "fakebroker", "fakebroker/fault", "producer", "wire/compress", "wire/errcode"} {
+	for _, room := range []string{"admin", "client", "client/sasl", "consumer", "fakebroker", "fakebroker/fault", "fakebroker/harness", "groupmember", "producer", "txn", "wire/compress", "wire/errcode"} {
 		rooms[filepath.Base(room)] = true
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
@@ -181,6 +182,9 @@ func TestReadmeNamesExist(t *testing.T) {
 		keys[p.Key] = true
 	}
 	for _, p := range consumer.Properties() {
+		keys[p.Key] = true
+	}
+	for _, p := range txn.Properties() {
 		keys[p.Key] = true
 	}
 	text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(readme), "")

@@ -30,10 +30,18 @@ func TestPropertiesOfATransactionalProducer(t *testing.T) {
 	require.Equal(t, 10*time.Second, c.Timeout)
 	require.Equal(t, 20*time.Millisecond, c.Producer.Linger)
 	require.Equal(t, 5*time.Second, c.Producer.RequestTimeout)
+	require.Equal(t, 256<<10, c.Producer.BatchSize, "the default of transactions")
 	text := c.String()
 	for _, line := range []string{"transactional.id=billing-1", "transaction.timeout.ms=10000", "linger.ms=20", "acks=all"} {
 		require.Contains(t, strings.Split(text, "\n"), line)
 	}
+
+	_, c, err = txn.FromProperties(map[string]string{"batch.size": "16384", "max.block.ms": "5000"})
+	require.NoError(t, err)
+	require.Equal(t, 16384, c.Producer.BatchSize, "what was set stays")
+	require.Equal(t, 5*time.Second, c.Producer.MaxBlock)
+	txn.Producer(producer.BatchSize(1000))(&c)
+	require.Equal(t, 1000, c.Producer.BatchSize)
 
 	_, _, err = txn.FromProperties(map[string]string{"transactional.ID": "x", "transaction.timeout": "1", "transaction.two.phase.commit.enable": "true"})
 	for _, part := range []string{"did you mean transactional.id?", "did you mean transaction.timeout.ms?", "KIP-939"} {

@@ -43,9 +43,8 @@ import (
 // A panic of handle aborts and goes on panicking. Several sessions may work in one process, each with an id, a consumer and a
 // Pipe of its own.
 //
-// Two settings are worth a thought. TransactionTimeout: a worker that dies and does not come back under its id keeps readers
-// of its output, and whoever gets its partitions, waiting for so long; Kafka Streams sets 10 s. And the producer's batch.size:
-// the many records of a transaction take a third less CPU in batches of 256 KiB and more (Producer(producer.BatchSize(...))).
+// One setting is worth a thought, TransactionTimeout: a worker that dies and does not come back under its id keeps readers of
+// its output, and whoever gets its partitions, waiting for so long; Kafka Streams sets 10 s.
 func (s *Session) Pipe(ctx context.Context, c *consumer.Consumer, handle func(ctx context.Context, tx *Tx, r consumer.Record) error, opts ...PipeOption) error {
 	if handle == nil {
 		return s.fail("Pipe", Abortable, errors.New("the handler is nil"))
@@ -78,6 +77,13 @@ type pipe struct {
 	bounded context.Context // ends Grace after the caller's ctx: what may still be tried, is until then
 	rand    machine.Rand    // of the jitter
 	unclear bool            // what became of the last transaction, or where the positions are
+	idle    int             // rounds in a row that had nothing to commit
+}
+
+// wait is how long a round waits for its first record: an idle pipe looks ever less often whether positions have moved over
+// markers and aborted records, down to once in a second, or in CommitEvery when that is more.
+func (p *pipe) wait() time.Duration {
+	return max(p.o.CommitEvery, min(p.o.CommitEvery<<min(p.idle, 10), time.Second))
 }
 
 // run makes one transaction after the other.

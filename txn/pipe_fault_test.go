@@ -258,3 +258,28 @@ func TestPipeEndsWithItsConsumer(t *testing.T) {
 		w.stop(t)
 	})
 }
+
+// A pipe ends with a commit in doubt, because its session was fenced before it could ask again. Another pipe on the same
+// consumer goes on behind what was committed after all, or at what was not.
+func TestACommitInDoubtIsNotDoneAgainByTheNextPipe(t *testing.T) {
+	for name, way := range map[string]func(fault.Rule) fault.Rule{"it was committed": fault.Rule.LoseResponse, "it was not": fault.Rule.DropConnection} {
+		t.Run(name, func(t *testing.T) {
+			everyLevel(t, func(t *testing.T, level int16) {
+				inPlant(t, level, 2, func(t *testing.T, p *plant) {
+					p.write(20)
+					p.k.Inject(way(fault.On(wire.KeyEndTxn).Times(1)))
+					p.k.Inject(fault.On(wire.KeyEndTxn).Error(errcode.ProducerFenced).Times(1))
+					w := p.start("a", "classic", nil)
+					<-w.ended
+					require.ErrorIs(t, w.err, txn.ErrOutcomeUnknown)
+					require.ErrorIs(t, w.err, txn.ErrFenced)
+					require.NoError(t, w.s.Close(t.Context()))
+					p.write(20)
+					w = p.pipe(w.again(), "a", nil)
+					p.once()
+					w.stop(t)
+				})
+			})
+		})
+	}
+}

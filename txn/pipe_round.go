@@ -45,7 +45,7 @@ func (p *pipe) transaction(ctx context.Context) (err error) {
 	t.reading, t.cut = context.WithCancelCause(t.handling)
 	defer t.doom(context.Canceled) // ends both
 	defer context.AfterFunc(reading, func() { t.cut(context.Cause(reading)) })()
-	t.due = time.AfterFunc(p.o.CommitEvery, func() { t.cut(errDue) })
+	t.due = time.AfterFunc(p.wait(), func() { t.cut(errDue) })
 	defer t.due.Stop()
 	over := false
 	defer func() {
@@ -172,8 +172,10 @@ func (t *round) end(err error) error {
 	case t.handling.Err() != nil && t.ctx.Err() == nil:
 		return t.abort(context.Cause(t.handling))
 	case t.tx == nil && !t.p.in.Pending():
+		t.p.idle++
 		return err
 	}
+	t.p.idle = 0
 	if t.tx == nil { // positions moved over what is not for the application
 		if err := t.begin(); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/ottla-kafka/ottla/producer"
 	"github.com/ottla-kafka/ottla/txn/machine"
@@ -195,10 +196,10 @@ func (tx *Tx) committed(ctx context.Context, cause error) error {
 		}
 		return err
 	case InDoubt:
-		if err == nil {
-			err = tx.s.failed("Commit", OutcomeUnknown, fmt.Errorf("no answer to EndTxn: %w", cause))
+		if err != nil {
+			return errors.Join(err, tx.lookUp(ctx))
 		}
-		return err
+		return tx.s.failed("Commit", OutcomeUnknown, fmt.Errorf("no answer to EndTxn: %w", cause))
 	}
 	return tx.uncommitted(fmt.Errorf("records or offsets are still on their way: %w", cause))
 }
@@ -235,7 +236,7 @@ func (tx *Tx) abort(ctx context.Context, cause error) error {
 		_ = tx.settle(ctx)
 		return s.failed("Abort", OutcomeUnknown, errors.New("the transaction is committed: the answer to its commit was lost"))
 	case out == InDoubt && why != nil:
-		return why
+		return errors.Join(why, tx.lookUp(ctx))
 	case err != nil && out == InDoubt:
 		return s.failed("Abort", OutcomeUnknown, err)
 	case err != nil && out == Open:
@@ -264,6 +265,27 @@ func (tx *Tx) settle(ctx context.Context) error {
 		tx.s.intakes.settle()
 	case out == Aborted:
 		return tx.s.intakes.rewind(ctx)
+	}
+	return nil
+}
+
+// lookUpLimit bounds lookUp: whoever fenced the session has ended its transaction, so the answer is there as a rule.
+const lookUpLimit = 5 * time.Second
+
+// lookUp puts the consumers, once, where the groups' coordinators say that they are, since the session, which is over, will
+// never know whether the transaction is committed. Otherwise the consumer's next session would do again what is.
+func (tx *Tx) lookUp(ctx context.Context) error {
+	tx.mu.Lock()
+	first := !tx.settled
+	tx.settled = true
+	tx.mu.Unlock()
+	if !first {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpLimit)
+	defer cancel()
+	if err := tx.s.intakes.rewind(ctx); err != nil {
+		return fmt.Errorf("nor is it known where the consumer should go on: %w", err)
 	}
 	return nil
 }
