@@ -9,7 +9,7 @@ import (
 )
 
 // Batch is one batch as a producer wrote it and the log holds it. It is a value; it and its records stay valid for
-// ever.
+// ever, unless Config.ReuseMemory is set.
 type Batch struct {
 	Topic         string
 	Partition     int32
@@ -112,9 +112,12 @@ func (c *Consumer) Batches(ctx context.Context) iter.Seq2[Batch, error] {
 				HighWatermark: g.Chunk.HighWatermark, TimestampType: timestampType(h), MaxTimestamp: h.MaxTimestamp,
 				state: &batchState{it: g.It, from: g.From, interceptor: c.cfg.Interceptors}}
 			if c.group != nil {
-				from := max(g.From, b.FirstOffset)
+				from, keep := max(g.From, b.FirstOffset), c.group.keep.Load()
 				b.state.claim = c.hold(g)
-				if !c.group.keep.Load() || !g.Cell.Held() {
+				if keep {
+					g.Keep()
+				}
+				if !keep || !g.Cell.Held() {
 					g.Cell.Hold(from)
 				}
 				g.TookAll(b.LastOffset)

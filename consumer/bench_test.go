@@ -42,12 +42,12 @@ func endless(t testing.TB, c *consumer.Consumer, n int, last int64) {
 	}
 }
 
-func benchmark(b *testing.B, size int) {
+func benchmark(b *testing.B, size int, opts ...consumer.Option) {
 	const batches = 2000
 	k := logpeer.New(b, 1)
 	k.Topic("orders", 1)
 	fill(k, "orders", batches, size)
-	c := consume(b, k, consumer.Assign("orders", 0), consumer.StartAt(consumer.Earliest))
+	c := consume(b, k, append(opts, consumer.Assign("orders", 0), consumer.StartAt(consumer.Earliest))...)
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -48,6 +48,12 @@ type Config struct {
 	// MaxDecompressed bounds what one batch may decompress to (max.decompressed.batch.bytes, 64 MiB). Kafka's
 	// consumer has no limit: a batch of 1 MiB may hold 32 GiB.
 	MaxDecompressed int
+	// ReuseMemory reads the next answers into the memory of those that were read: what Records and Batches yield, and all
+	// bytes in it, is then valid only until the loop asks for the next one (after a break: until the next call that
+	// reads). Whoever keeps a key or a value longer copies it. What Poll returns, what handlers of Run and Serve get, and
+	// what a transaction has in hand (Intake) stays valid for ever all the same. It halves what reading costs; up to four
+	// answers are kept for it beside the memory budget (false).
+	ReuseMemory bool
 	// APITimeout bounds calls whose ctx has no deadline, and is how long a partition may fail to make progress
 	// before the application is told (default.api.timeout.ms, 60 s). Zero takes the client's.
 	APITimeout time.Duration

@@ -72,7 +72,7 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Consumer, error) {
 	c.driver = fetch.New(fetch.Options{
 		Client: cl, Machine: cfg.machine(of), MinBytes: int32(cfg.MinBytes), ReadCommitted: cfg.Isolation == ReadCommitted,
 		Rack: cfg.Rack, CheckCRC: cfg.CheckCRC, MaxDecompressed: cfg.MaxDecompressed, Decompressor: compress.NewDecompressor(),
-		Notice: c.notice,
+		Reuse: cfg.ReuseMemory, Notice: c.notice,
 	})
 	c.reader = fetch.NewReader(c.driver)
 	if cfg.Group.ID != "" {

@@ -18,8 +18,8 @@
 // for each partition, which goes through its records with Claim.Records. Records, Batches and Poll are plain loops:
 // Records yields one record at a time, Batches one batch as it lies in the log, Poll a slice. All of them go on where
 // the last one stopped: breaking out of a loop, or the end of ctx, loses nothing, and repeats only what was not done.
-// Keys, values and headers point into the bytes that came from the broker; they stay valid for ever and must not be
-// written to.
+// Keys, values and headers point into the bytes that came from the broker; they stay valid for ever (unless
+// ReuseMemory says otherwise, which makes reading cheaper) and must not be written to.
 //
 // # Groups
 //

@@ -219,6 +219,7 @@ func (e *engine) offer(g *fetch.Reading) {
 	c := e.g.c
 	var list [pumped]Record
 	n := 0
+	g.Keep() // handlers have the records for as long as they like
 	shared := blank(g)
 	var r record.Record
 	for n < min(pumped, e.buffer) && g.It.Into(&r) {

@@ -57,6 +57,9 @@ func CheckCRC(on bool) Option { return func(c *Config) { c.CheckCRC = on } }
 // MaxDecompressed sets max.decompressed.batch.bytes.
 func MaxDecompressed(bytes int) Option { return func(c *Config) { c.MaxDecompressed = bytes } }
 
+// ReuseMemory makes records short-lived: see Config.ReuseMemory.
+func ReuseMemory(c *Config) { c.ReuseMemory = true }
+
 // Rack sets client.rack for this consumer.
 func Rack(rack string) Option { return func(c *Config) { c.Rack = rack } }
 

@@ -32,6 +32,7 @@ func (c *Consumer) Poll(ctx context.Context, n int) ([]Record, error) {
 		case err != nil, g == nil:
 			return out, nil
 		}
+		g.Keep()
 		if out == nil {
 			out = make([]Record, 0, min(n, g.Expect()))
 		}

@@ -17,9 +17,9 @@ type Position = machine.Position
 type Headers = record.Headers
 
 // Record is one record as it was read. It is a value; nothing in it is used again by the consumer. Key, Value and
-// Headers point into the bytes that came from the broker and must not be written to; they stay valid for ever, and
-// whoever keeps one small value for long may want to copy it, because it keeps the bytes around it alive. A null
-// key or value is nil, an empty one is not.
+// Headers point into the bytes that came from the broker and must not be written to; they stay valid for ever, unless
+// Config.ReuseMemory is set, and whoever keeps one small value for long may want to copy it, because it keeps the bytes
+// around it alive. A null key or value is nil, an empty one is not.
 type Record struct {
 	Topic         string
 	Partition     int32

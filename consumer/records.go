@@ -74,6 +74,9 @@ func (c *Consumer) yieldHeld(g *fetch.Reading, yield func(Record, error) bool) b
 	out := blank(g)
 	out.claim = c.hold(g)
 	keep := c.group.keep.Load()
+	if keep {
+		g.Keep()
+	}
 	var r record.Record
 	for g.It.Into(&r) {
 		if r.Offset < g.From {

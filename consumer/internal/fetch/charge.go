@@ -12,6 +12,10 @@ type charge struct {
 	budget *client.Budget
 	bytes  int64
 	users  atomic.Int32
+
+	pool  *pool       // takes block when nobody uses it any more; nil: the garbage collector does
+	block []byte      // the memory of the answer
+	kept  atomic.Bool // the application may look at block for ever
 }
 
 // settle turns what was reserved for an answer into what it took. Nothing can make an answer wait that is here
@@ -35,5 +39,8 @@ func (c *charge) use() { c.users.Add(1) }
 func (c *charge) leave() {
 	if c.users.Add(-1) == 0 {
 		c.budget.Release(c.bytes)
+		if c.pool != nil && !c.kept.Load() {
+			c.pool.put(c.block)
+		}
 	}
 }

@@ -8,6 +8,7 @@
 //	response.go  bodies of answers as machine events
 //	scan.go      cutting a partition's bytes into whole batches
 //	evict.go     giving back what paused partitions hold when memory is short
+//	pool.go      the memory of answers for the next ones, if records are short-lived
 //	charge.go    what an answer costs of the memory budget, until its last batch is left behind
 //	reader.go    Reader: waits for data and goes through it, batch by batch
 //	cursor.go    the batches of one chunk: checksum, decompression, aborted transactions, markers

@@ -21,6 +21,8 @@ type Options struct {
 	CheckCRC        bool
 	MaxDecompressed int // of one batch, in bytes
 	Decompressor    *compress.Decompressor
+	// Reuse gives the memory of answers to later ones, unless Reading.Keep says that the application keeps them.
+	Reuse bool
 	// Notice is told what happens, in order, from the driver's goroutine; it must not block. May be nil.
 	Notice func(machine.Notice)
 }
@@ -36,6 +38,7 @@ type Driver struct {
 	stop   func()         // of the topology subscription
 	lane   client.Purpose // for requests that a broker holds back until there is data: nobody else waits behind them
 	free   func()         // the lane
+	pool   *pool          // of answers' memory; nil without Options.Reuse
 	group  sync.WaitGroup // the planning goroutine, and one for each fetch that waits for memory
 
 	wake  chan struct{} // one slot: the planning goroutine has something to do
@@ -72,6 +75,9 @@ func New(o Options) *Driver {
 		opts: o, cl: o.Client, budget: o.Client.Budget(), ctx: ctx, cancel: cancel,
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 		machine: machine.New(o.Machine), cells: map[machine.TopicPartition]*Cell{},
+	}
+	if o.Reuse {
+		d.pool = &pool{}
 	}
 	d.lane, d.free = d.cl.Lane(client.Fetch)
 	d.group.Go(d.run) // ends with d.ctx

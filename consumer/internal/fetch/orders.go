@@ -90,21 +90,32 @@ func (d *Driver) fetch(f *machine.Fetch) {
 
 // issue sends a fetch whose memory is reserved.
 func (d *Driver) issue(f *machine.Fetch, reserve int64) {
+	var block []byte // the memory of the answer, if it comes from the pool
 	call := &client.Call{
 		Key: wire.KeyFetch, Append: d.appendFetch(f), Timeout: d.cl.Config().RequestTimeout + f.MaxWait,
-		Done: func(r client.Reply) { d.answered(f, reserve, r) },
+		Done: func(r client.Reply) { d.answered(f, reserve, r, block) },
 		// The limit counts records; what is around them takes some dozens of bytes for each partition.
 		MaxResponse: int(f.MaxBytes) + 4096 + 256*len(f.Parts),
 	}
 	if !f.ByID {
 		call.MaxVersion = 12 // the last that names topics
 	}
+	if d.pool != nil {
+		d.pool.trim(time.Now())
+		call.Memory = func(n int) []byte {
+			block = d.pool.get(n)
+			return block
+		}
+	}
 	d.cl.Issue(f.Broker, d.lane, call)
 }
 
 // answered takes the outcome of a fetch, in the connection's goroutine.
-func (d *Driver) answered(f *machine.Fetch, reserve int64, r client.Reply) {
+func (d *Driver) answered(f *machine.Fetch, reserve int64, r client.Reply, block []byte) {
 	charged := settle(d.budget, reserve, int64(len(r.Body)))
+	if block != nil && r.Err == nil {
+		charged.pool, charged.block = d.pool, block
+	}
 	defer charged.leave()
 	if r.Err != nil {
 		d.Step(machine.FetchFailed{Broker: f.Broker, Err: r.Err})

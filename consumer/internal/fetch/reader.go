@@ -26,6 +26,7 @@ type Reader struct {
 	wait   atomic.Bool // Next waits for data
 	cur    *Reading    // what is half read
 	failed *Failed     // taken from the queue and not returned yet
+	spare  []byte      // for the next batch that is decompressed, with Options.Reuse
 }
 
 // NewReader makes the one reader of a driver.
@@ -83,6 +84,11 @@ func (g *Reading) Took(offset int64) {
 // Untook undoes Took for a record that must not be handed out after all, because its partition was given up in that
 // moment.
 func (g *Reading) Untook(offset, behind int64) { g.Cell.offset.CompareAndSwap(behind, offset) }
+
+// Keep notes that the application may keep what it is handed out of this answer: its memory is not used again.
+func (g *Reading) Keep() { g.Chunk.Owner.(*charge).kept.Store(true) }
+
+func (g *Reading) kept() bool { return g.Chunk.Owner.(*charge).kept.Load() }
 
 // Void tells whether the partition was sought or removed since Next returned this.
 func (g *Reading) Void() bool { return g.Cell.state.Load()>>1 != g.expect>>1 }
@@ -171,6 +177,7 @@ func (r *Reader) advance() bool {
 				return false
 			}
 		}
+		g.cursor.options.Buffer = r.spare
 		ok, err := g.cursor.next(&g.It, g.From)
 		if err != nil {
 			r.broken(err)
@@ -194,6 +201,7 @@ func (r *Reader) openBatch() {
 	// The application's own goroutine must not wait for memory that only it can free, so a decompressed batch may
 	// overdraw the budget; fetches then wait the longer. max.decompressed.batch.bytes bounds it.
 	if n := int64(cap(g.It.Decompressed())); n > 0 {
+		r.spare = nil
 		r.d.budget.Charge(n)
 		g.plain = n
 	}
@@ -202,6 +210,9 @@ func (r *Reader) openBatch() {
 func (r *Reader) closeBatch() {
 	g := r.cur
 	g.open = false
+	if b := g.It.Decompressed(); r.d.pool != nil && b != nil && cap(b) <= maxSpare && !g.kept() {
+		r.spare = b[:0]
+	}
 	if g.plain > 0 {
 		r.d.budget.Release(g.plain)
 		g.plain = 0
