@@ -173,3 +173,32 @@ func TestRecorderFollowsAPipe(t *testing.T) {
 		harness.CheckExactlyOnce(t, r.k, "in", "out", harness.Group("g"))
 	})
 }
+
+// A Commit whose ctx has ended leaves the transaction open: what becomes of it is what counts.
+func TestRecorderWaitsForACommitThatWasNotBegun(t *testing.T) {
+	for _, commit := range []bool{true, false} {
+		inBubble(t, func(r *recorded) {
+			s := r.session()
+			ended, cancel := context.WithCancel(r.Context())
+			cancel()
+			tx, err := r.rec.Begin(r.Context(), s)
+			require.NoError(r, err)
+			_, err = tx.Send(r.Context(), producer.Record{Topic: "out", Value: []byte("a")})
+			require.NoError(r, err)
+			for range 3 {
+				require.ErrorIs(r, tx.Commit(ended), context.Canceled)
+				require.Equal(r, history.Pending, r.ops(history.Commit)[0].Outcome)
+			}
+			want := history.OK
+			if commit {
+				require.NoError(r, tx.Commit(r.Context()))
+			} else {
+				require.NoError(r, tx.Abort(r.Context()))
+				want = history.Fail
+			}
+			require.Len(r, r.ops(history.Commit), 1)
+			require.Equal(r, want, r.ops(history.Commit)[0].Outcome)
+			require.NoError(r, s.Close(r.Context()))
+		})
+	}
+}

@@ -206,6 +206,8 @@ func (t *Tx) ended(err error) {
 		if outcome == txn.Aborted {
 			t.h.Abort().OK()
 		}
+	case outcome == txn.Open && err != nil && t.tx.Err() == nil:
+		// Its ctx has ended before the commit began: it is open as before, and what comes later says how it ends.
 	case outcome == txn.Aborted, err != nil && class != txn.OutcomeUnknown:
 		t.offsets(errNotCommitted)
 		t.commit.Fail(errors.Join(errNotCommitted, err))
