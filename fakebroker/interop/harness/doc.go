@@ -14,5 +14,5 @@
 //	OTTLA=./ottla ./bench brokers -brokers kfake,ottla -client franz
 //
 // drv_ottla.go holds the drivers: ottla reads by iteration over records, ottla-poll takes slices of them, ottla-batches
-// whole batches (pipelines: PipeBatches). brokers_ottla.go holds the brokers: ottla in memory, ottla-disk with a data folder.
+// whole batches (pipelines: PipeBatches); with -reuse behind the name, consumers have ReuseMemory. brokers_ottla.go holds the brokers: ottla in memory, ottla-disk with a data folder.
 package main

@@ -19,10 +19,12 @@ func init() {
 	register("ottla", ottla{})
 	register("ottla-poll", ottla{poll: true})
 	register("ottla-batches", ottla{batches: true})
+	register("ottla-reuse", ottla{reuse: true})
+	register("ottla-batches-reuse", ottla{batches: true, reuse: true})
 }
 
 // ottla is our client; the fields say how it consumes.
-type ottla struct{ poll, batches bool }
+type ottla struct{ poll, batches, reuse bool }
 
 // Pipeline is Session.Pipe, and PipeBatches for ottla-batches.
 func (d ottla) Pipeline(o Opts, every time.Duration, target int64, st *PipeStats) error {
@@ -170,6 +172,9 @@ func (d ottla) NewConsumer(o Opts) (Consumer, error) {
 		parts[i] = int32(i)
 	}
 	opts := []consumer.Option{consumer.Assign(o.Topic, parts...), consumer.StartAt(consumer.Earliest)}
+	if d.reuse {
+		opts = append(opts, consumer.ReuseMemory) // the harness keeps nothing of a record
+	}
 	if o.LowLat {
 		opts = append(opts, consumer.LowLatency)
 	}
