@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer/internal/fetch"
@@ -69,10 +68,7 @@ func (c *Consumer) partitionError(f *fetch.Failed) error {
 	}
 	e := &client.OpError{Op: "Fetch", Topic: f.Topic, Partition: f.Partition, Attempts: f.Attempts, Elapsed: f.Elapsed, Err: f.Err}
 	if f.Broker >= 0 {
-		e.Broker = fmt.Sprintf("broker %d", f.Broker)
-		if n, ok := c.cl.Topology().Brokers[f.Broker]; ok {
-			e.Broker = fmt.Sprintf("broker %d (%s)", n.ID, n.Addr())
-		}
+		e.Broker = c.cl.BrokerName(f.Broker)
 	}
 	switch {
 	case errors.Is(f.Err, ErrCorrupt):

@@ -3,10 +3,10 @@ package consumer_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -150,13 +150,12 @@ func TestPartitionsAreGivenUpWhenTheirTransactionIsOver(t *testing.T) {
 				}
 				reading, handling, stop := in.Watch(context.Background())
 				other := fl.member(consumer.GroupProtocol(protocol))
-				var theirs []consumer.Record
-				var group sync.WaitGroup
-				group.Go(func() {
+				theirs := make(chan []consumer.Record, 1)
+				go func() {
 					rs, err := other.Poll(within(t, time.Minute), 1000)
-					require.NoError(t, err)
-					theirs = rs
-				})
+					assert.NoError(t, err)
+					theirs <- rs
+				}()
 				<-reading.Done()
 				require.ErrorIs(t, context.Cause(reading), consumer.ErrRevoked)
 				time.Sleep(10 * time.Second)
@@ -173,12 +172,13 @@ func TestPartitionsAreGivenUpWhenTheirTransactionIsOver(t *testing.T) {
 				}
 				stop()
 				write(t, fl.cl, "orders", 200, 100) // they may have come to the end of it
-				group.Wait()
+				rs := <-theirs
+				require.NotEmpty(t, rs)
 				from := int64(0)
 				if commit {
-					from = seen[theirs[0].Partition]
+					from = seen[rs[0].Partition]
 				}
-				require.Equal(t, from, theirs[0].Offset)
+				require.Equal(t, from, rs[0].Offset)
 				in.Release()
 			})
 		}

@@ -103,7 +103,8 @@ func Permanent(err error) error {
 // and counts as done, or without one Run ends with a *RecordError. handle's ctx ends when Run's ctx does, and when the
 // partition is lost or had to be given up before handle returned; context.Cause says which: ErrRevoked, ErrLost, ErrFenced,
 // ErrClosed. What handle returns for a partition that is gone does not count; after the end of Run's ctx nil still means done,
-// and an error means not done.
+// and an error means not done. A handler that does not return (runtime.Goexit, FailNow of a test) has failed for good; its panic
+// ends the process.
 //
 // Run returns when ctx ends (its cause), when the consumer is closed (ErrClosed, after handlers have ended in good
 // order), when a record failed for good, when the membership is over (ErrFenced), when the application stalled and the
@@ -160,7 +161,6 @@ func (e *engine) process() {
 	w := &worker{id: goroutineID()}
 	g := e.g
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	e.fresh--
 	e.workers[w] = struct{}{}
 	for {
@@ -171,16 +171,44 @@ func (e *engine) process() {
 		w.claim, w.record, w.since, w.told = cl, job.Item, time.Now(), false
 		ctx := cl.handling
 		g.mu.Unlock()
-		err := e.each(ctx, job.Item)
-		if err != nil && ctx.Err() == nil {
-			err = e.bury(ctx, cl, job, err)
-		}
+		err := e.handle(ctx, w, cl, job)
 		g.mu.Lock()
 		w.claim = nil
 		e.finished(cl, job.Seq, ctx, err)
 	}
+	e.leave(w)
+	g.mu.Unlock() // not deferred: a handler that panics does so without the lock
+}
+
+// leave ends a worker. g.mu is held.
+func (e *engine) leave(w *worker) {
 	delete(e.workers, w)
 	e.running--
+}
+
+// errNoReturn is the failure of a handler that has ended its goroutine.
+var errNoReturn = errors.New("the handler ended its goroutine without returning (runtime.Goexit, as FailNow of a test does)")
+
+// handle calls the handler for one record. If that does not return, its goroutine ends here, and the record has failed for good;
+// a panic goes on to end the process. No lock is held.
+func (e *engine) handle(ctx context.Context, w *worker, cl *claim, job machine.Job[Record]) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		e.g.mu.Lock()
+		defer e.g.mu.Unlock()
+		e.finished(cl, job.Seq, ctx, &RecordError{job.Item, cl.attempts[job.Seq] + 1, errNoReturn})
+		e.leave(w)
+		e.spawn() // for what it would have done next
+	}()
+	err = e.each(ctx, job.Item)
+	if err != nil && ctx.Err() == nil {
+		err = e.bury(ctx, cl, job, err)
+	}
+	returned = true
+	return err
 }
 
 // take starts the next record, partitions taking turns. g.mu is held.

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -135,7 +136,14 @@ func (e *engine) serveClaim(c *claim) {
 	ctx := c.handling
 	c.goroutine = goroutineID()
 	e.g.mu.Unlock()
-	err := e.serve(ctx, cl)
+	err := fmt.Errorf("consumer: %s: %w", c.TopicPartition, errNoReturn) // unless it returns
+	defer func() { e.ended(cl, ctx, err) }()
+	err = e.serve(ctx, cl)
+}
+
+// ended takes the outcome of Serve's handler.
+func (e *engine) ended(cl *Claim, ctx context.Context, err error) {
+	c := cl.c
 	e.g.mu.Lock()
 	defer e.g.mu.Unlock()
 	if err == nil {
