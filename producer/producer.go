@@ -142,7 +142,7 @@ func start(cl *client.Client, cfg Config, txnID *string, hooks Hooks) (*Producer
 		Idempotent: cfg.Idempotence, Compressed: cfg.Compression != compress.None, NoAcks: cfg.Acks == AcksNone,
 		Transactional: txnID != nil, Seed: seed,
 	}))
-	p.teller = &teller{p: p, wake: make(chan struct{}, 1)}
+	p.teller = &teller{p: p, most: maxUntold, wake: make(chan struct{}, 1)}
 	p.life.Add(2)
 	go p.loop.main()   // until Close
 	go p.teller.main() // until Close

@@ -90,10 +90,11 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (single map[int32]error
 
 // teller calls the callbacks, in the order of the verdicts, on a goroutine of its own, so that a slow callback holds up
 // neither a connection nor the loop. Buffer memory is free before the callback runs: a callback may Submit. Its line is
-// bounded: beyond maxUntold records, batches keep their memory until they have been told, so buffer.memory stops the
+// bounded: beyond most records, batches keep their memory until they have been told, so buffer.memory stops the
 // submitters (and a callback that submits then waits up to max.block.ms).
 type teller struct {
 	p      *Producer
+	most   int64
 	untold atomic.Int64 // records in line
 
 	mu      sync.Mutex
@@ -103,9 +104,10 @@ type teller struct {
 	stopped bool
 }
 
+// maxUntold is how many records may be in line before their callbacks hold up the submitters.
 const maxUntold = 1 << 20
 
-func (t *teller) behind() bool { return t.untold.Load() > maxUntold }
+func (t *teller) behind() bool { return t.untold.Load() > t.most }
 
 // told is a batch whose records are to be told, or a flush that came to this point of the line.
 type told struct {

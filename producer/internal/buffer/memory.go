@@ -176,13 +176,6 @@ func (m *Memory) Used() (used, limit int) {
 	return m.used, m.limit
 }
 
-// Waiting reports whether anybody waits.
-func (m *Memory) Waiting() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.waiters) > 0
-}
-
 // Close ends all waits. Chunks may still come back.
 func (m *Memory) Close() {
 	m.mu.Lock()
