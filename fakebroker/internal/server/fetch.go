@@ -48,19 +48,8 @@ func handleFetch(b *Broker, r *Request) {
 	case f.committed:
 		f.bound = storage.BoundStable
 	}
-	f.read()
-	if req.MaxWaitMs <= 0 || f.enough() {
-		f.answer()
-		return
-	}
-	wait := time.Duration(req.MaxWaitMs)*time.Millisecond - time.Since(r.Received)
-	if wait <= 0 {
-		f.answer()
-		return
-	}
-	f.release() // files are not held open over a wait: it ends with another read
-	op := &purgatory.Operation{Try: f.arrived, Done: func(purgatory.Outcome) { r.x.Resume(f.again) }}
-	b.waiting.Watch(op, wait, f.keys()...)
+	f.maxWait = time.Duration(req.MaxWaitMs) * time.Millisecond
+	f.readAndAnswer()
 }
 
 // refuseFetch answers with one error for all: what Apache Kafka does with an isolation level that does not exist.
@@ -78,7 +67,8 @@ type fetch struct {
 	broker    *Broker
 	request   *Request
 	ctx       *fetchContext
-	replica   int32 // id of the broker that follows; negative for consumers
+	replica   int32         // id of the broker that follows; negative for consumers
+	maxWait   time.Duration // since arrival
 	minBytes  int
 	maxBytes  int
 	bound     storage.Bound
@@ -86,6 +76,7 @@ type fetch struct {
 
 	bytes   int  // read, over all partitions
 	urgent  bool // an error or a divergence that must not wait
+	lost    bool // a partition has gone, or moved, during the wait
 	readers int  // partitions that were read, or could have been but for an error
 }
 
@@ -279,6 +270,7 @@ func (f *fetch) arrived() bool {
 			continue
 		}
 		if !p.isLeader(f.broker.opts.NodeID) || p.checkEpoch(fp.currentEpoch) != errcode.None {
+			f.lost = true
 			return true
 		}
 		total += min(fp.result.size+int(f.readable(p)-fp.appended), int(fp.maxBytes))
@@ -305,10 +297,28 @@ func (f *fetch) keys() []*partition {
 	return keys
 }
 
-// again is the re-read after the wait.
-func (f *fetch) again() {
+// readAndAnswer answers unless the fetch has to wait, after which it comes here again: what woke it only counted, and may
+// have counted a batch that the last read had seen already. A partition that was lost ends the wait for all.
+func (f *fetch) readAndAnswer() {
 	f.read()
+	if f.maxWait > 0 && !f.lost && !f.enough() {
+		if left := f.maxWait - time.Since(f.request.Received); left > 0 {
+			f.wait(left)
+			return
+		}
+	}
 	f.answer()
+}
+
+func (f *fetch) wait(left time.Duration) {
+	f.release() // files are not held open over a wait: it ends with another read
+	op := &purgatory.Operation{Try: f.arrived, Done: func(o purgatory.Outcome) {
+		if o != purgatory.Satisfied {
+			f.maxWait = 0
+		}
+		f.request.x.Resume(f.readAndAnswer)
+	}}
+	f.broker.waiting.Watch(op, left, f.keys()...)
 }
 
 // release lets go of files that the last read holds.
