@@ -152,6 +152,17 @@ func TestGroupsOfKafka21AreAdministered(t *testing.T) {
 			return message.NewLeaveGroupResponse()
 		case *message.OffsetFetchRequest:
 			require.Equal(t, "g", req.GroupId)
+			if req.Topics != nil { // null asks for all
+				topics := []message.OffsetFetchResponseTopic{}
+				for _, asked := range req.Topics {
+					row := message.OffsetFetchResponseTopic{Name: asked.Name}
+					for _, p := range asked.PartitionIndexes {
+						row.Partitions = append(row.Partitions, message.OffsetFetchResponsePartition{PartitionIndex: p, CommittedOffset: 9, CommittedLeaderEpoch: -1, Metadata: new("")})
+					}
+					topics = append(topics, row)
+				}
+				return &message.OffsetFetchResponse{Topics: topics}
+			}
 			return &message.OffsetFetchResponse{Topics: []message.OffsetFetchResponseTopic{{Name: "orders", Partitions: []message.OffsetFetchResponsePartition{
 				{PartitionIndex: 0, CommittedOffset: 5, CommittedLeaderEpoch: 2, Metadata: new("")}, {PartitionIndex: 1, CommittedOffset: -1, Metadata: new("")}}}}}
 		case *message.OffsetCommitRequest:
@@ -182,7 +193,10 @@ func TestGroupsOfKafka21AreAdministered(t *testing.T) {
 	require.ErrorContains(t, err, "one at a time")
 	rows, err := a.ListGroupOffsets(t.Context(), "g")
 	require.NoError(t, err)
-	require.Equal(t, []admin.GroupOffset{{TopicPartition: tp("orders", 0), Offset: 5, LeaderEpoch: 2}}, rows)
+	require.Equal(t, []admin.GroupOffset{{TopicPartition: tp("orders", 0), Offset: 5, LeaderEpoch: 2}}, rows, "all that the group has committed")
+	rows, err = a.ListGroupOffsets(t.Context(), "g", tp("orders", 1))
+	require.NoError(t, err)
+	require.Equal(t, []admin.GroupOffset{{TopicPartition: tp("orders", 1), Offset: 9, LeaderEpoch: -1}}, rows)
 	_, err = a.AlterGroupOffsets(t.Context(), "g", map[admin.TopicPartition]admin.NewOffset{tp("orders", 0): {Offset: 1, LeaderEpoch: new(int32(3))}})
 	require.NoError(t, err)
 	_, err = a.DeleteGroupOffsets(t.Context(), "g", tp("orders", 0))

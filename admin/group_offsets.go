@@ -33,13 +33,13 @@ func (o GroupOffset) String() string {
 func (a *Admin) ListGroupOffsets(ctx context.Context, group string, partitions ...TopicPartition) ([]GroupOffset, error) {
 	partitions = unique(partitions)
 	req := message.NewOffsetFetchRequest()
-	req.GroupId = group
+	req.GroupId, req.Topics = group, nil // null, in the one form as in the other, asks for all
 	asked := message.OffsetFetchRequestGroup{GroupId: group, MemberEpoch: -1}
 	for _, t := range byTopic(partitions) {
 		req.Topics = append(req.Topics, message.OffsetFetchRequestTopic{Name: t.name, PartitionIndexes: t.partitions})
 		asked.Topics = append(asked.Topics, message.OffsetFetchRequestTopics{Name: t.name, PartitionIndexes: t.partitions})
 	}
-	req.Groups = []message.OffsetFetchRequestGroup{asked} // topics stay null for all
+	req.Groups = []message.OffsetFetchRequestGroup{asked}
 	found, err := a.fetchOffsets(ctx, group, req)
 	rows := make([]GroupOffset, 0, len(partitions))
 	if len(partitions) == 0 {
