@@ -104,6 +104,7 @@ func (p *pipe) run(ctx context.Context, opts []PipeOption) error {
 	}
 	defer stop()
 	p.in, p.rand = in, machine.NewRand(rand.Uint64())
+	p.unclear = p.s.unsettled()
 	defer p.bound(ctx)()
 	for aborts := 0; ; {
 		err := p.transaction(ctx)

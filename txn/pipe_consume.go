@@ -36,7 +36,9 @@ import (
 // Partitions are given up when the transaction with their records has ended, not before (consumer.DrainTimeout bounds it), and
 // the generation of the membership goes with the offsets, so that a member which the group has dropped cannot commit
 // (KIP-447). enable.auto.commit rests meanwhile. A session may consume from several consumers, a consumer feeds one session.
-// Consume fails for a consumer without a group, and while Run or Serve works or another session has it.
+// Consume fails for a consumer without a group, and while Run or Serve works or another session has it. After stop the session
+// keeps a consumer whose offsets are in a commit in doubt, until Begin has found out or the session is closed; it may be given
+// to the same session again meanwhile.
 //
 // What reads and what commits must not run at the same time: a record handed out while Commit runs may or may not be part
 // of it. Pipe is all of this with the loop.
@@ -49,23 +51,41 @@ func (s *Session) consume(op string, c *consumer.Consumer) (*consumer.Intake, fu
 	if c == nil {
 		return nil, nil, s.fail(op, Abortable, errors.New("the consumer is nil"))
 	}
-	in, err := c.Intake()
-	if err != nil {
-		return nil, nil, s.fail(op, Abortable, err)
+	f := s.intakes.unpark(c)
+	if f == nil {
+		in, err := c.Intake()
+		if err != nil {
+			return nil, nil, s.fail(op, Abortable, err)
+		}
+		f = &feed{c: c, in: in}
+		s.intakes.mu.Lock()
+		s.intakes.list = append(s.intakes.list, f)
+		s.intakes.mu.Unlock()
 	}
 	for _, line := range LintConsumer(c.Config()) {
 		s.cl.Logger().Warn("kafka transactions: "+line, "transactional.id", s.ID(), "group", c.Config().Group.ID)
 	}
-	f := &feed{in: in}
-	s.intakes.mu.Lock()
-	s.intakes.list = append(s.intakes.list, f)
-	s.intakes.mu.Unlock()
-	return in, sync.OnceFunc(func() {
-		s.intakes.mu.Lock()
-		s.intakes.list = slices.DeleteFunc(s.intakes.list, func(o *feed) bool { return o == f })
-		s.intakes.mu.Unlock()
-		in.Release()
-	}), nil
+	return f.in, sync.OnceFunc(func() { s.letGo(f) }), nil
+}
+
+// letGo gives a consumer back to its owner. While it is not known what becomes of the transaction that its offsets were sent
+// for, the consumer stays with the session, which goes on with it when it is given it again: where it is to go on, is not known
+// either.
+func (s *Session) letGo(f *feed) {
+	s.mu.Lock()
+	tx := s.tx
+	s.mu.Unlock()
+	if tx != nil && len(f.sent.Offsets) > 0 {
+		switch out, settled, over := tx.ending(); {
+		case settled || over || out == Aborted:
+		case out == Committed:
+			f.in.Settle(f.sent)
+		default:
+			s.intakes.park(f)
+			return
+		}
+	}
+	s.intakes.release(func(o *feed) bool { return o == f })
 }
 
 // LintConsumer says what is allowed for a consumer whose offsets are committed by transactions and still probably not meant.
@@ -92,10 +112,51 @@ type intakes struct {
 
 // feed is one consumer.
 type feed struct {
-	in   *consumer.Intake
-	sent consumer.Portion // of the transaction under way
-	off  error            // why the positions are not where they should be; nothing may be committed then
+	c      *consumer.Consumer
+	in     *consumer.Intake
+	sent   consumer.Portion // of the transaction under way
+	off    error            // why the positions are not where they should be; nothing may be committed then
+	parked bool             // its owner has let it go, see Session.letGo; belongs to intakes.mu
 }
+
+func (x *intakes) park(f *feed) {
+	x.mu.Lock()
+	f.parked = true
+	x.mu.Unlock()
+}
+
+// unpark takes back a consumer that is parked, nil if it is not.
+func (x *intakes) unpark(c *consumer.Consumer) *feed {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.list {
+		if f.parked && f.c == c {
+			f.parked = false
+			return f
+		}
+	}
+	return nil
+}
+
+// release lets go of feeds.
+func (x *intakes) release(which func(*feed) bool) {
+	var gone []*feed
+	x.mu.Lock()
+	x.list = slices.DeleteFunc(x.list, func(f *feed) bool {
+		if which(f) {
+			gone = append(gone, f)
+			return true
+		}
+		return false
+	})
+	x.mu.Unlock()
+	for _, f := range gone {
+		f.in.Release()
+	}
+}
+
+// settledAndParked are those that nobody waits for any more.
+func settledAndParked(f *feed) bool { return f.parked && f.off == nil }
 
 func (x *intakes) feeds() []*feed {
 	x.mu.Lock()
@@ -130,6 +191,7 @@ func (x *intakes) settle() {
 		f.in.Settle(f.sent)
 		f.sent = consumer.Portion{}
 	}
+	x.release(settledAndParked)
 }
 
 // ready puts everything right before a transaction begins: it learns what became of the one before (settle) and tries again
@@ -174,6 +236,7 @@ func (x *intakes) rewind(ctx context.Context) error {
 		f.sent = consumer.Portion{}
 		errs = append(errs, x.putBack(ctx, f))
 	}
+	x.release(settledAndParked)
 	return errors.Join(errs...)
 }
 

@@ -283,3 +283,49 @@ func TestACommitInDoubtIsNotDoneAgainByTheNextPipe(t *testing.T) {
 		})
 	}
 }
+
+// A pipe ends with a commit in doubt, because its ctx ended and Grace passed. Whoever goes on with the consumer, another pipe
+// of the session or another session when this one is closed, goes on behind what was committed, or at what was not.
+func TestAPipeAfterGraceGoesOnWhereTheCommitInDoubtEnded(t *testing.T) {
+	for name, way := range map[string]func(fault.Rule) fault.Rule{"it was committed": fault.Rule.LoseResponse, "it was not": fault.Rule.DropConnection} {
+		for _, same := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, same session %v", name, same), func(t *testing.T) {
+				everyLevel(t, func(t *testing.T, level int16) {
+					inPlant(t, level, 2, func(t *testing.T, p *plant) {
+						p.write(20)
+						in := p.k.Inject(way(fault.On(wire.KeyEndTxn)))
+						handled := make(chan struct{}, 20)
+						w := p.start("a", "classic", func(ctx context.Context, tx *txn.Tx, r consumer.Record) error {
+							handled <- struct{}{}
+							return passOn(ctx, tx, r)
+						}, txn.Grace(time.Second))
+						for range 20 {
+							<-handled
+						}
+						time.Sleep(time.Second) // the commit is asked for
+						w.cancel()
+						<-w.ended
+						require.ErrorIs(t, w.err, txn.ErrOutcomeUnknown)
+						require.ErrorIs(t, w.err, context.Canceled)
+						in.Remove()
+						p.write(20)
+						if !same {
+							require.NoError(t, w.s.Close(t.Context()))
+							w = p.pipe(w.again(), "a", nil)
+							p.once()
+							w.stop(t)
+							return
+						}
+						ctx, cancel := context.WithCancel(t.Context())
+						ended := make(chan error)
+						go func() { ended <- w.s.Pipe(ctx, w.c, passOn) }()
+						p.once()
+						cancel()
+						require.ErrorIs(t, <-ended, context.Canceled)
+						w.close(t)
+					})
+				})
+			})
+		}
+	}
+}

@@ -299,6 +299,18 @@ func (s *Session) settle(ctx context.Context) error {
 	return tx.settle(ctx)
 }
 
+// unsettled tells that the consumers do not know yet what became of the newest transaction.
+func (s *Session) unsettled() bool {
+	s.mu.Lock()
+	tx := s.tx
+	s.mu.Unlock()
+	if tx == nil {
+		return false
+	}
+	_, settled, _ := tx.ending()
+	return !settled
+}
+
 // Close ends the session: an open transaction is aborted, a commit without an answer is waited for. It returns by ctx's
 // end, and after transaction.timeout.ms in any case: what it could not do by then, the coordinator has done. Further calls
 // wait for the first.
@@ -327,6 +339,9 @@ func (s *Session) shutDown(ctx context.Context) error {
 		err = s.failed("Close", class, fmt.Errorf("the transaction has not ended yet: %w", err))
 	}
 	s.step(machine.Ended{})
+	if lost := s.leave(ctx); lost != nil {
+		err = errors.Join(err, lost)
+	}
 	s.end()
 	s.timer.Stop()
 	var lost *producer.LostError
@@ -337,6 +352,25 @@ func (s *Session) shutDown(ctx context.Context) error {
 	if s.ownsCl {
 		err = errors.Join(err, s.cl.Close(ctx))
 	}
+	return err
+}
+
+// leave tells the consumers what has become of the last transaction, as far as that is known or can be found out, and lets
+// go of those that are parked.
+func (s *Session) leave(ctx context.Context) (err error) {
+	s.mu.Lock()
+	tx := s.tx
+	s.mu.Unlock()
+	if tx != nil {
+		switch out, settled, over := tx.ending(); {
+		case settled:
+		case over:
+			err = tx.lookUp(ctx)
+		case out == Committed:
+			err = tx.settle(ctx)
+		}
+	}
+	s.intakes.release(func(f *feed) bool { return f.parked })
 	return err
 }
 

@@ -320,6 +320,13 @@ func (tx *Tx) endedByCaller() bool {
 	return tx.asked && tx.outcome != Open
 }
 
+// ending is how far the transaction has come: over says that nothing more will become known of it.
+func (tx *Tx) ending() (out Outcome, settled, over bool) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.outcome, tx.settled, tx.outcome == InDoubt && tx.err != nil
+}
+
 func (tx *Tx) result() (Outcome, error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
