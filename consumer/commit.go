@@ -254,7 +254,7 @@ func (g *group) send(m membership, offsets map[TopicPartition]Offset, done func(
 			g.stored(offsets)
 		}
 		if done != nil {
-			done(err)
+			aside(func() { done(err) })
 		}
 	})
 }

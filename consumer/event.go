@@ -60,7 +60,7 @@ func (c *Consumer) notice(e Event) {
 		c.cl.Logger().Warn("kafka consumer: "+noteKinds[e.Kind], "topic", e.Topic, "partition", e.Partition, "text", text)
 	}
 	if c.cfg.OnEvent != nil {
-		c.cfg.OnEvent(e)
+		aside(func() { c.cfg.OnEvent(e) })
 	}
 }
 

@@ -39,7 +39,7 @@ func (l listener) Assigned(a groupmember.Assignment) {
 		g.note(EventAssigned, tp, fmt.Sprintf("generation %d", a.Generation.ID), nil)
 	}
 	if f := g.cfg.OnAssigned; f != nil {
-		f(g.ctx, a.Added)
+		aside(func() { f(g.ctx, a.Added) })
 	}
 	g.spawn(func() { g.begin(claims) }) // ends when they are read, lost or given up, or with g.ctx
 }
@@ -93,7 +93,7 @@ func (l listener) Lost(parts []TopicPartition, cause error) {
 		g.note(EventLost, tp, "what was in hand is not committed", cause)
 	}
 	if f := g.cfg.OnLost; f != nil && len(lost) > 0 {
-		f(g.ctx, lost, cause)
+		aside(func() { f(g.ctx, lost, cause) })
 	}
 }
 
@@ -177,8 +177,19 @@ func (g *group) released(parts []TopicPartition) {
 		g.note(EventRevoked, tp, "", nil)
 	}
 	if f := g.cfg.OnRevoked; f != nil && len(parts) > 0 {
-		f(g.ctx, parts)
+		aside(func() { f(g.ctx, parts) })
 	}
+}
+
+// aside calls a function of the application's in a goroutine of its own and waits for it: one that ends its goroutine, as
+// FailNow of a test does, must not take one of ours with it, for which others wait.
+func aside(f func()) {
+	done := make(chan struct{})
+	go func() { // ends with f
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // closeDrain bounds how long Close waits for what is in hand, whatever its ctx says; Kafka's consumer has the same.

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +70,32 @@ func TestPanicOfAHandlerIsWhatTheProcessEndsWith(t *testing.T) {
 		require.Contains(t, string(out), "panic: of the handler", how)
 		require.NotContains(t, string(out), "fatal error", how)
 	}
+}
+
+// Callbacks that end their goroutine take nothing of the consumer with them: it goes on, and Close does not hang.
+func TestCallbacksThatEndTheirGoroutineHarmNothing(t *testing.T) {
+	withFleet(t, 1, func(t *testing.T, fl *fleet) {
+		write(t, fl.cl, "orders", 0, 20)
+		var called sync.Map
+		gone := func(what string) { called.Store(what, true); runtime.Goexit() }
+		told := func(what string) func(context.Context, []consumer.TopicPartition) {
+			return func(context.Context, []consumer.TopicPartition) { gone(what) }
+		}
+		a := fl.member(consumer.OnAssigned(told("assigned")), consumer.OnRevoked(told("revoked")), consumer.OnEvent(func(consumer.Event) { gone("event") }),
+			consumer.OnLost(func(context.Context, []consumer.TopicPartition, error) { gone("lost") }),
+			consumer.OnStall(func(consumer.Stall) { gone("stall") }), consumer.MaxPollInterval(time.Minute, consumer.Warn))
+		require.Equal(t, []int64{0, 1, 2}, fl.poll(a, 3))
+		a.CommitAsync(func(error) { gone("commit") })
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, fl.k.FenceMember(within(t, time.Minute), "g", a.Generation().MemberID))
+		time.Sleep(time.Minute)
+		require.Equal(t, []int64{3, 4}, fl.poll(a, 2))
+		require.Equal(t, []int64{5}, fl.poll(a, 1))
+		require.NoError(t, a.Close(context.Background()))
+		require.Equal(t, map[int32]int64{0: 5}, fl.committed(0))
+		for _, what := range []string{"assigned", "revoked", "event", "lost", "stall", "commit"} {
+			_, ok := called.Load(what)
+			require.True(t, ok, what)
+		}
+	})
 }

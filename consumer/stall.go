@@ -150,7 +150,7 @@ func (w *stallWatch) tell(s Stall) {
 	g := w.g
 	g.note(machine.NoticeStalled, s.TopicPartition, s.String(), nil)
 	if g.cfg.OnStall != nil {
-		g.cfg.OnStall(s)
+		aside(func() { g.cfg.OnStall(s) })
 	}
 	switch g.cfg.StallPolicy {
 	case Panic:
