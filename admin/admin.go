@@ -50,7 +50,7 @@ func request[R message.Response](ctx context.Context, a *Admin, to client.Target
 	if err == nil && !ok {
 		err = fmt.Errorf("%v: the client answered with %T", req.Key(), resp)
 	}
-	return r, err
+	return r, tooOld(err, req.Key(), 0)
 }
 
 // once is one attempt of a request, in version least or later, at one broker. It uses the administrators' connection,
@@ -75,7 +75,7 @@ func once[R message.Response](ctx context.Context, a *Admin, broker int32, least
 		}
 	}
 	if reply.Err != nil {
-		return none, reply.Err
+		return none, tooOld(reply.Err, req.Key(), least)
 	}
 	resp := req.NewResponse()
 	if err := resp.ReadFrom(wire.NewReader(reply.Body), reply.Version); err != nil {

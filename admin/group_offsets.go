@@ -111,6 +111,14 @@ type AlteredOffset struct {
 	Err error
 }
 
+// String is the partition and what went wrong.
+func (o AlteredOffset) String() string {
+	if o.Err != nil {
+		return fmt.Sprintf("%v: %v", o.TopicPartition, o.Err)
+	}
+	return o.TopicPartition.String()
+}
+
 // AlterGroupOffsets commits offsets for a group, as if it had done so itself, and creates the group if there is none. Rows
 // are by topic and partition. A group with members is refused (UNKNOWN_MEMBER_ID): they would not notice, and commit theirs.
 func (a *Admin) AlterGroupOffsets(ctx context.Context, group string, offsets map[TopicPartition]NewOffset) ([]AlteredOffset, error) {

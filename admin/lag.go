@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -32,6 +33,14 @@ type PartitionLag struct {
 	Lag         int64        // -1 when nothing is committed, or with an error
 	Member      *GroupMember // who the partition is assigned to; nil: nobody
 	Err         error
+}
+
+// String is the partition with what is committed, the log's end and the lag, or what went wrong.
+func (p PartitionLag) String() string {
+	if p.Err != nil {
+		return fmt.Sprintf("%v: %v", p.TopicPartition, p.Err)
+	}
+	return fmt.Sprintf("%v@%s of %d, lag %s", p.TopicPartition, numberOrDash(p.Committed), p.End, numberOrDash(p.Lag))
 }
 
 // lagGroups is of how many groups at a time the offsets are listed: there is one request for each.

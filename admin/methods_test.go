@@ -2,8 +2,12 @@ package admin_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/admin"
 )
@@ -69,4 +73,44 @@ func sample(a *admin.Admin, of reflect.Type, n int) reflect.Value {
 		}
 	}
 	return v
+}
+
+// A row that prints itself says what went wrong with it; what it embeds would print without that.
+func TestPrintedRowsTellTheirErrors(t *testing.T) {
+	rows := map[reflect.Type]bool{}
+	var look func(of reflect.Type)
+	look = func(of reflect.Type) {
+		switch of.Kind() {
+		case reflect.Slice:
+			look(of.Elem())
+		case reflect.Struct:
+			if rows[of] || of.PkgPath() != reflect.TypeFor[admin.Admin]().PkgPath() {
+				return
+			}
+			rows[of] = true
+			for i := range of.NumField() {
+				look(of.Field(i).Type)
+			}
+		}
+	}
+	for _, receiver := range []reflect.Type{reflect.TypeFor[*admin.Admin](), reflect.TypeFor[admin.ResetPlan]()} {
+		for i := range receiver.NumMethod() {
+			if m := receiver.Method(i).Type; m.NumOut() > 0 {
+				look(m.Out(0))
+			}
+		}
+	}
+	printing := 0
+	for of := range rows {
+		_, failing := of.FieldByName("Err")
+		if _, prints := reflect.Zero(of).Interface().(fmt.Stringer); !failing || !prints {
+			continue
+		}
+		printing++
+		row := reflect.New(of).Elem()
+		row.FieldByName("Err").Set(reflect.ValueOf(errors.New("what went wrong")))
+		require.Contains(t, fmt.Sprint(row.Interface()), "what went wrong", of)
+		require.NotContains(t, fmt.Sprint(reflect.Zero(of).Interface()), "nil", of)
+	}
+	require.GreaterOrEqual(t, printing, 8)
 }

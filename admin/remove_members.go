@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire/errcode"
@@ -27,6 +28,14 @@ func (m MemberIdentity) String() string {
 type RemovedMember struct {
 	MemberIdentity
 	Err error
+}
+
+// String is the member and what went wrong.
+func (r RemovedMember) String() string {
+	if r.Err != nil {
+		return fmt.Sprintf("%v: %v", r.MemberIdentity, r.Err)
+	}
+	return r.MemberIdentity.String()
 }
 
 // reasonLimit is how many characters of a reason Kafka's clients send.

@@ -81,6 +81,14 @@ type ResetRow struct {
 	Err        error
 }
 
+// String is the partition with the offset that is committed and the new one, or what went wrong.
+func (r ResetRow) String() string {
+	if r.Err != nil {
+		return fmt.Sprintf("%v: %v", r.TopicPartition, r.Err)
+	}
+	return fmt.Sprintf("%v@%s -> %s", r.TopicPartition, numberOrDash(r.Committed), numberOrDash(r.Offset))
+}
+
 // Lag is how many records the group would have before it.
 func (r ResetRow) Lag() int64 {
 	if r.Offset < 0 {

@@ -1,16 +1,34 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 )
 
 // The requests below have fields that older brokers' versions lack. The version is known only when the request is
 // written, so each leaves out what its version cannot carry, where the answer then says the same or less, and fails where
 // the broker would do something else than was asked.
+
+// takes is from which Kafka on brokers know a request, or a version of it, that 2.1 does not know.
+var takes = map[wire.Key]map[int16]string{
+	wire.KeyIncrementalAlterConfigs: {0: "2.3"}, wire.KeyOffsetDelete: {0: "2.4"}, wire.KeyDescribeProducers: {0: "2.8"}, wire.KeyWriteTxnMarkers: {0: "2.8"},
+	wire.KeyListTransactions: {0: "3.0"}, wire.KeyDescribeTransactions: {0: "3.0"}, wire.KeyListConfigResources: {0: "4.1"},
+	wire.KeyListOffsets: {MaxTimestamp.since: "3.0", EarliestLocal.since: "3.5", LatestTiered.since: "3.9"},
+}
+
+// tooOld adds to the error of a request in version least or later what brokers it takes.
+func tooOld(err error, key wire.Key, least int16) error {
+	var op *client.OpError
+	if from := takes[key][least]; from != "" && unsupported(err) && errors.As(err, &op) && op.Hint == "" {
+		op.Hint = "it takes brokers from " + from + " on"
+	}
+	return err
+}
 
 // createTopics lets the broker choose numbers of partitions and replicas where it can (KIP-464, from version 4 on).
 type createTopics struct{ *message.CreateTopicsRequest }
