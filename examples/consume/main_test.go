@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/producer"
-	"github.com/ottla-kafka/ottla/wire"
 )
 
 func Example() {
@@ -29,11 +31,26 @@ func Example() {
 	}
 	p.Close(ctx)
 
-	go func() { // the second fetch is answered after half a second without records, when those of the first are printed
-		k.AwaitRequests(ctx, wire.KeyFetch, 2)
-		interrupt()
+	shown := os.Stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	os.Stdout = w
+	copied := make(chan struct{})
+	go func() { // interrupts when the second record is printed; ends with the pipe
+		defer close(copied)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			if fmt.Fprintln(shown, lines.Text()); strings.HasPrefix(lines.Text(), "1: ") {
+				interrupt()
+			}
+		}
 	}()
 	err = run(ctx, k.Addrs()[0], "greetings")
+	w.Close()
+	<-copied
+	os.Stdout = shown
 	fmt.Println(errors.Is(err, context.Canceled))
 	// Output:
 	// 0: greeting = one

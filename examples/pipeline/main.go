@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 
+	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/producer"
 	"github.com/ottla-kafka/ottla/txn"
@@ -34,7 +36,7 @@ func run(ctx context.Context, broker, id, group, in, out string) error {
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	s, err := txn.Dial(ctx, []string{broker}, id)
+	s, err := txn.Dial(ctx, []string{broker}, id, txn.Client(client.Logger(slog.Default()))) // the log says what is waited for
 	if err != nil {
 		return err
 	}

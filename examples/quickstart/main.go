@@ -46,11 +46,16 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 		return err
 	}
 	defer stop()
-	cl, err := client.New(brokers, client.ClientID("quickstart"), client.APITimeout(10*time.Second))
+	cl, err := client.New(brokers, client.ClientID("quickstart"))
 	if err != nil {
 		return err
 	}
-	defer cl.Close(ctx)
+	defer cl.Close(context.WithoutCancel(ctx))
+	if bootstrap != "" {
+		if err := answers(ctx, cl, bootstrap); err != nil {
+			return err
+		}
+	}
 
 	topic := fmt.Sprintf("quickstart-%d", time.Now().UnixNano())
 	adm := admin.New(cl)
@@ -74,6 +79,14 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 		return fmt.Errorf("%d of %d files differ, %d lines sent, %d read", len(in.files)-same, len(in.files), in.lines, out.lines)
 	}
 	return nil
+}
+
+// answers waits for the first answer of a cluster, for some seconds.
+func answers(ctx context.Context, cl *client.Client, bootstrap string) error {
+	const hello = 4 * time.Second
+	soon, cancel := context.WithTimeoutCause(ctx, hello, fmt.Errorf("at %s for %s", bootstrap, hello))
+	defer cancel()
+	return cl.Health(soon).Err
 }
 
 // send produces every line and returns when all of them are acknowledged.

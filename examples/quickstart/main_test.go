@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,6 +80,17 @@ func TestExitCodeTells(t *testing.T) {
 		cmd.Run()
 		require.Equal(t, want, cmd.ProcessState.ExitCode(), file)
 	}
+}
+
+// An address where nobody listens is an error within seconds, and says what it is.
+func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := l.Addr().String()
+	l.Close()
+	err = run(t.Context(), &strings.Builder{}, nobody, []string{"main.go"})
+	require.ErrorContains(t, err, "no broker has answered: at "+nobody)
+	require.ErrorContains(t, err, "is the broker running")
 }
 
 func TestMissingFileIsAnError(t *testing.T) {
