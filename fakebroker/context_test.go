@@ -133,7 +133,7 @@ func TestAContextThatHasEndedBeginsNothing(t *testing.T) {
 }
 
 func TestCloseClosesUnderAnEndedContextToo(t *testing.T) {
-	for range 20 {
+	for range 8 { // a select between two that are ready would be found out
 		synctest.Test(t, func(t *testing.T) {
 			k, c := working(t)
 			if err := k.Close(enough()); err != nil { // it may be done before it is looked at

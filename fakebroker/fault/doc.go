@@ -9,7 +9,10 @@
 //	k.Inject(fault.Any().Client("worker-1").Nth(17).OnAnswer(func(fault.Point) { kill(worker) }))
 //
 // A Rule is a value: it chooses requests (API, topic, group, transactional id, client, which of the matching ones) and
-// names one thing to happen to them; OnArrival and OnAnswer call a function besides. To go through every crash point of a
-// program, run it once with Any().Client(id) and count Hits; then run it that many times, each with another Nth. Rules are asked in the order of their injection; the first that still applies decides. Nothing here is
-// random: a test that wants chance draws it itself, from its own seed.
+// names one thing to happen to them; OnArrival and OnAnswer call a function besides. Rules are asked in the order of their
+// injection; the first that still applies decides, and later ones do not count the request. Nothing here is random: a test
+// that wants chance draws it itself, from its own seed.
+//
+// To go through every crash point of a program, run it once with Any().Client(id) and count Hits; then run it that many
+// times, each with another Nth. Rules, Sets and Injections may be used from any goroutine.
 package fault

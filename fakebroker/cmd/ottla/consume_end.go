@@ -10,8 +10,15 @@ import (
 	"github.com/ottla-kafka/ottla/groupmember"
 )
 
-// emptyHanded is how long a member of a group waits for partitions before it believes that others have them all.
-const emptyHanded = 2 * time.Second
+// emptyHanded is how long a member of a group waits for partitions before it believes that others have them all. With the
+// consumer protocol a member may be in its group without any, and hear of its part with its next heartbeat (every 5 s, as
+// brokers say).
+func emptyHanded(protocol string) time.Duration {
+	if protocol != "classic" {
+		return 7 * time.Second
+	}
+	return 2 * time.Second
+}
 
 // ends are what -e goes by: the ends of the partitions when the command began.
 type ends struct {
@@ -58,7 +65,7 @@ func (e *ends) reachedByMember(r *consumer.Consumer) bool {
 		e.empty = time.Now()
 	}
 	if m.State != groupmember.Stable || len(m.Claims) == 0 {
-		return !e.empty.IsZero() && time.Since(e.empty) >= emptyHanded
+		return !e.empty.IsZero() && time.Since(e.empty) >= emptyHanded(r.Config().Group.Protocol)
 	}
 	for _, claim := range m.Claims {
 		if at, ok := r.Position(claim.TopicPartition); !ok || at.Offset < e.at[claim.TopicPartition] {
