@@ -55,7 +55,8 @@ type Config struct {
 	BatchSize int
 	// MaxRequestSize bounds a request, and before compression a record (max.request.size, 1 MiB).
 	MaxRequestSize int
-	// BufferMemory bounds the bytes held for records that are not acknowledged yet (buffer.memory, 32 MiB).
+	// BufferMemory bounds the bytes held for records that are not acknowledged yet (buffer.memory, 32 MiB). A client's
+	// MemoryBudget bounds them too.
 	BufferMemory int64
 
 	// MaxBlock is how long Submit and Send wait for buffer memory and for a topic's metadata, if ctx allows as
@@ -64,10 +65,10 @@ type Config struct {
 	// DeliveryTimeout is how long after Submit a record has its verdict at the latest (delivery.timeout.ms, 120 s).
 	// The default is raised to Linger + RequestTimeout when those are more.
 	DeliveryTimeout time.Duration
-	// RequestTimeout bounds one attempt (request.timeout.ms, the client's). The broker is told to wait for
+	// RequestTimeout bounds one attempt (request.timeout.ms; New takes the client's). The broker is told to wait for
 	// replicas no longer than that.
 	RequestTimeout time.Duration
-	// RetryBackoff and its maximum space the attempts (retry.backoff.ms, retry.backoff.max.ms, the client's).
+	// RetryBackoff and its maximum space the attempts (retry.backoff.ms, retry.backoff.max.ms; New takes the client's).
 	RetryBackoff, RetryBackoffMax time.Duration
 
 	// Compression of batches (compression.type, none), with a level for each codec that has levels
@@ -91,7 +92,7 @@ type Config struct {
 	// KeyFormat and ValueFormat are how Any encodes (key.serializer, value.serializer; bytes).
 	KeyFormat, ValueFormat Format
 
-	// Interceptors see each record before it is sent and each acknowledgement.
+	// Interceptors see each record before it is sent, and its end.
 	Interceptors []Interceptor
 
 	idempotenceAsked bool

@@ -137,12 +137,12 @@ func TestValidateAsKafkaDoes(t *testing.T) {
 		"interceptor":                       {[]Option{Intercept(nil)}, "nil interceptor"},
 		"partitioner":                       {[]Option{Partitioner(nil)}, "partitioner.class"},
 		"acks":                              {[]Option{RequireAcks(3)}, "acks=3"},
+		"no time":                           {[]Option{RequestTimeout(0)}, "request.timeout.ms=0s: must be more than zero"},
+		"nil option":                        {[]Option{nil}, ""},
 		"presets":                           {[]Option{LowLatency, HighThroughput, Durable}, ""},
 	} {
 		c := DefaultConfig()
-		for _, o := range x.opts {
-			o(&c)
-		}
+		c.apply(x.opts)
 		err := c.Validate()
 		if x.err == "" {
 			require.NoError(t, err, name)

@@ -12,7 +12,8 @@ var (
 	ErrNotWritten = errors.New("record was not written")
 	// ErrOutcomeUnknown matches every error of a record that may be in the log: sending it again may duplicate it.
 	ErrOutcomeUnknown = errors.New("record may or may not have been written")
-	// ErrBufferFull is the cause when buffer.memory is used up: at once for TrySubmit, after max.block.ms otherwise.
+	// ErrBufferFull is the cause when buffer.memory, or the client's memory budget, is used up: at once for TrySubmit,
+	// otherwise after max.block.ms, or at the end of ctx, whose cause is there too.
 	ErrBufferFull = errors.New("producer buffer is full")
 	// ErrTopicPending is the cause when TrySubmit is called for a topic whose metadata is still being fetched.
 	ErrTopicPending = errors.New("metadata of the topic is being fetched")

@@ -309,6 +309,18 @@ func TestDeliveryTimeoutWhileTheBrokerIsAway(t *testing.T) {
 	})
 }
 
+func TestDeliveryTimeoutWithoutALeaderSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t)
+		l.SetTopic("orders", 0, 1, -1)
+		p := l.producer(producer.RequestTimeout(time.Second), producer.DeliveryTimeout(10*time.Second))
+		_, err := p.Send(t.Context(), text("orders", "v").To(1))
+		require.ErrorIs(t, err, producer.ErrDeliveryTimeout)
+		require.Equal(t, producer.NotWritten, producer.Outcome(err))
+		require.ErrorContains(t, err, "metadata names no leader of the partition")
+	})
+}
+
 func TestPartitionsAndLeadersChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogs(t)

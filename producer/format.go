@@ -13,12 +13,12 @@ type Format string
 const (
 	FormatBytes   Format = "bytes"   // []byte; ByteArraySerializer, BytesSerializer, ByteBufferSerializer
 	FormatString  Format = "string"  // string; StringSerializer
-	FormatInt16   Format = "int16"   // ShortSerializer
-	FormatInt32   Format = "int32"   // IntegerSerializer
+	FormatInt16   Format = "int16"   // int16; ShortSerializer
+	FormatInt32   Format = "int32"   // int32, or an int that fits; IntegerSerializer
 	FormatInt64   Format = "int64"   // int64 or int; LongSerializer
-	FormatFloat32 Format = "float32" // FloatSerializer
-	FormatFloat64 Format = "float64" // DoubleSerializer
-	FormatBool    Format = "bool"    // BooleanSerializer
+	FormatFloat32 Format = "float32" // float32; FloatSerializer
+	FormatFloat64 Format = "float64" // float64; DoubleSerializer
+	FormatBool    Format = "bool"    // bool; BooleanSerializer
 	FormatUUID    Format = "uuid"    // wire.UUID; UUIDSerializer
 	FormatJSON    Format = "json"    // anything; no serializer of Kafka's
 	FormatVoid    Format = "void"    // everything becomes null; VoidSerializer

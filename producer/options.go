@@ -12,6 +12,15 @@ import (
 // an Option too, and so are the presets.
 type Option func(*Config)
 
+// apply lets options change the configuration; nil ones do nothing.
+func (c *Config) apply(opts []Option) {
+	for _, o := range opts {
+		if o != nil {
+			o(c)
+		}
+	}
+}
+
 // RequireAcks sets acks.
 func RequireAcks(a Acks) Option { return func(c *Config) { c.Acks = a } }
 

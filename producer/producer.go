@@ -55,19 +55,19 @@ type Producer struct {
 }
 
 // New makes a producer on a client, which stays the caller's to close, after the producer. It does no I/O: brokers are
-// asked when the first record comes. The error lists everything that is wrong with the configuration.
+// asked when the first record comes. request.timeout.ms, retry.backoff.ms and retry.backoff.max.ms are the client's unless
+// an option says otherwise. The error lists everything that is wrong with the configuration, as errors.Join of
+// *client.FieldError.
 func New(cl *client.Client, opts ...Option) (*Producer, error) {
 	cfg := DefaultConfig()
 	base := cl.Config()
 	cfg.RequestTimeout = base.RequestTimeout
 	cfg.RetryBackoff, cfg.RetryBackoffMax = base.RetryBackoff, base.RetryBackoffMax
-	for _, o := range opts {
-		o(&cfg)
-	}
+	cfg.apply(opts)
 	return NewFromConfig(cl, cfg)
 }
 
-// NewFromConfig is New with a whole configuration, from FromProperties for example.
+// NewFromConfig is New with a whole configuration, from FromProperties for example. Nothing of it is the client's.
 func NewFromConfig(cl *client.Client, cfg Config) (*Producer, error) {
 	if len(cfg.client) > 0 {
 		cfg.problems = append(cfg.problems, errors.New("producer.Client is for Dial; New is given a client, which has its options"))
@@ -79,12 +79,10 @@ func NewFromConfig(cl *client.Client, cfg Config) (*Producer, error) {
 }
 
 // Dial makes a producer with a client of its own, which Close closes. It does no I/O either. Options for the client
-// go in with Client.
+// go in with Client; request.timeout.ms and the back-off hold for the client too.
 func Dial(seeds []string, opts ...Option) (*Producer, error) {
 	cfg := DefaultConfig()
-	for _, o := range opts {
-		o(&cfg)
-	}
+	cfg.apply(opts)
 	copts := append([]client.Option{client.Seeds(seeds...), client.RequestTimeout(cfg.RequestTimeout),
 		client.RetryBackoff(cfg.RetryBackoff, cfg.RetryBackoffMax)}, cfg.client...)
 	cfg.client = nil

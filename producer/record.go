@@ -9,8 +9,8 @@ import (
 // Header is one header of a record: a name and a value, nil for null.
 type Header = record.Header
 
-// Record is what is sent. It is a value: the producer copies its bytes before Submit or Send's waiting begins,
-// and keeps no reference to them.
+// Record is what is sent. It is a value: the producer has copied its bytes when Submit returns, or Send begins to wait for
+// the verdict, and keeps no reference to them.
 type Record struct {
 	// Topic is required.
 	Topic string

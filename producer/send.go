@@ -43,7 +43,8 @@ func (p *Producer) TrySubmit(r Record, done func(Ack, error)) error {
 	return err
 }
 
-// Send sends one record and waits for its verdict. It does not linger when nothing else is on its way to the broker;
+// Send sends one record and waits for its verdict; before that for buffer memory and metadata, as Submit does. It does
+// not linger when nothing else is on its way to the broker;
 // sends of many goroutines share batches all the same, because what comes while a request is in the air waits for it.
 // When ctx ends, the record is taken back if no request has carried it yet (ErrNotWritten), and left to its fate
 // otherwise (ErrOutcomeUnknown). A ctx that has ended already sends nothing (ErrNotWritten).
@@ -79,7 +80,8 @@ func (p *Producer) send(ctx context.Context, r Record, txn uint64) (Ack, error) 
 	return ack, err
 }
 
-// SendAll submits every record of the sequence, waits for all verdicts, and returns how many were acknowledged. The
+// SendAll submits every record of the sequence, flushes, which waits for all verdicts, and returns how many were
+// acknowledged. When ctx ends meanwhile, the records that are on their way are left to their fate and not counted. The
 // error joins the first errors of records (ten at most) and says how many failed; the sequence is not read further
 // once a record could not be submitted. With a ctx that has ended already it is not read at all.
 func (p *Producer) SendAll(ctx context.Context, records iter.Seq[Record]) (acked int, err error) {

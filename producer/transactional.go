@@ -19,8 +19,8 @@ type Transactional struct {
 	p *Producer
 }
 
-// Hooks are how a transactional producer tells its owner. They are called one at a time, must not block, and may call
-// the methods of Transactional that do not take a ctx.
+// Hooks are how a transactional producer tells its owner. Both are required. They are called one at a time, must not
+// block, and may call the methods of Transactional that do not take a ctx.
 type Hooks struct {
 	// Enlist: the partitions have records of the open transaction. They wait for Enlisted, unless the transaction is
 	// implicit; then this comes with the first request to each, and there is nothing to do but to end the

@@ -109,6 +109,9 @@ func (c *Config) validateTimes(bad complain) {
 			bad(d.key, d.printed, "must not be negative")
 		}
 	}
+	if c.RequestTimeout == 0 {
+		bad("request.timeout.ms", "0s", "must be more than zero")
+	}
 	if c.RetryBackoffMax < c.RetryBackoff {
 		bad("retry.backoff.max.ms", c.RetryBackoffMax.String(), "must be at least retry.backoff.ms, which is %s", c.RetryBackoff)
 	}

@@ -58,6 +58,9 @@ func (p *Producer) explain(b *batch, v *machine.Verdict) (single map[int32]error
 	hint := ""
 	switch {
 	case v.Expired && cause == nil:
+		if b.part.m.Leader() < 0 {
+			hint = "metadata names no leader of the partition: the brokers that hold its replicas are down, or the topic was deleted"
+		}
 		cause = fmt.Errorf("%w (%s): no request could be sent", ErrDeliveryTimeout, p.cfg.DeliveryTimeout)
 	case v.Expired:
 		cause = fmt.Errorf("%w (%s), last attempt: %w", ErrDeliveryTimeout, p.cfg.DeliveryTimeout, cause)
