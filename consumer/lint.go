@@ -23,6 +23,9 @@ func (c *Config) Lint() []string {
 	if g := &c.Group; g.subscribes() && g.HeartbeatInterval > g.SessionTimeout/3 {
 		out = append(out, fmt.Sprintf("heartbeat.interval.ms (%s) is more than a third of session.timeout.ms (%s): one lost heartbeat may cost the membership", g.HeartbeatInterval, g.SessionTimeout))
 	}
+	if g := &c.Group; !g.subscribes() && (g.InstanceID != "" || g.OnAssigned != nil || g.OnRevoked != nil || g.OnLost != nil) {
+		out = append(out, "group.instance.id, OnAssigned, OnRevoked and OnLost are for members of a group; this consumer does not subscribe, so they mean nothing")
+	}
 	if !c.CheckCRC {
 		out = append(out, "check.crcs is false: damaged records are handed out as they are")
 	}

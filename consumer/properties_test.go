@@ -162,6 +162,10 @@ func TestLintSaysWhatIsProbablyNotMeant(t *testing.T) {
 	require.Len(t, c.Lint(), 6)
 	StartAt(Earliest)(&c)
 	require.Len(t, c.Lint(), 5)
+	Group("g")(&c)
+	InstanceID("i")(&c)
+	require.Len(t, c.Lint(), 6)
+	InstanceID("")(&c)
 	Subscribe("orders")(&c)
 	c.Group.HeartbeatInterval = 40 * time.Second
 	require.Len(t, c.Lint(), 6)
