@@ -38,7 +38,8 @@ func (t *Tap) Through(dial Dial) Dial {
 	}
 }
 
-// Frames are the frames so far, in the order in which their last bytes passed.
+// Frames are the frames so far: requests in the order in which they were handed over to be written, answers in the order
+// in which they were read, each behind its request.
 func (t *Tap) Frames() []TapFrame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,10 +60,10 @@ func (c *tapped) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Write notes the request first: the answer may be read before the write returns.
 func (c *tapped) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.out = c.tap.note(c.n, true, append(c.out, b[:n]...))
-	return n, err
+	c.out = c.tap.note(c.n, true, append(c.out, b...))
+	return c.Conn.Write(b)
 }
 
 // note takes complete frames off the front and gives what is left.

@@ -136,6 +136,45 @@ func TestReplayGivesTheRecordedAnswers(t *testing.T) {
 	require.EqualValues(t, 22, beat(again.DialContext, "a"), "the last one stays")
 }
 
+// late is a connection whose writes return only when the answer has been read, as they may on a busy machine.
+type late struct {
+	net.Conn
+	answered chan struct{}
+}
+
+func (l late) Write(b []byte) (int, error) {
+	n, err := l.Conn.Write(b)
+	<-l.answered
+	return n, err
+}
+
+// A request comes before its answer, whoever runs first.
+func TestTapKeepsRequestsBeforeTheirAnswers(t *testing.T) {
+	peer := wiretest.New(nil)
+	defer peer.Close()
+	answered := make(chan struct{})
+	var tap wiretest.Tap
+	nc, err := tap.Through(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		nc, err := peer.DialContext(ctx, network, addr)
+		return late{nc, answered}, err
+	})(t.Context(), "tcp", "broker-1:9092")
+	require.NoError(t, err)
+	defer nc.Close()
+	written, request := make(chan error, 1), wiretest.RequestFrame(t, 0, 7, "test", message.NewApiVersionsRequest())
+	go func() {
+		_, err := nc.Write(request)
+		written <- err
+	}()
+	_, err = wiretest.ReadFrame(nc)
+	require.NoError(t, err)
+	close(answered)
+	require.NoError(t, <-written)
+	frames := tap.Frames()
+	require.Len(t, frames, 2)
+	require.True(t, frames[0].Request)
+	require.False(t, frames[1].Request)
+}
+
 func TestGoldenFramesAreReadableFiles(t *testing.T) {
 	wiretest.Golden(t, "heartbeat_v4_request.hex", wiretest.RequestFrame(t, 4, 7, "test",
 		&message.HeartbeatRequest{GroupId: "g", GenerationId: 3, MemberId: "m"}))
