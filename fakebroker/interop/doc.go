@@ -21,6 +21,7 @@
 //	takeover_test.go       one data folder handed back and forth between both brokers
 //	transactions_*_test.go TransactionsCommand and DumpLogSegments, brokers that finish each other's transactions, and pipelines of
 //	                       seven makes whose processes are killed; transactions_workers_test.go has those in Go
+//	groups_*_test.go       fleets of members of many makes, restarts below them, Kafka's tools for groups, consumers that are no members
 //	old_brokers_test.go    the SDK with older versions of Apache Kafka, when OTTLA_OLD_KAFKA names them: .ci/run old
 //	bench_test.go          our client and broker measured beside others; harness/ plugs them into a bench harness
 package interop
