@@ -20,7 +20,7 @@ const maxValue = 80
 
 // ErrFull is the error of a check of a log that has reached its limit: what came later is not in it, so nothing can be
 // concluded.
-var ErrFull = errors.New("history: the log was full, operations are missing")
+var ErrFull = errors.New("history: the log was full, operations are missing: make it with a higher Limit")
 
 // A Log takes down what clients did and saw. All its methods, and those of everything made from it, may be called from any
 // number of goroutines; each takes a lock for about a microsecond and waits for nothing else.
