@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/errcode"
 	"github.com/ottla-kafka/ottla/wire/message"
 	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
@@ -50,6 +53,73 @@ func TestBrokerThatBecomesKnownMeanwhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ending ends a ctx when its answer has come, before anybody has looked at that.
+type ending struct {
+	message.Request
+	end func()
+}
+
+func (e ending) NewResponse() message.Response {
+	e.end()
+	return e.Request.NewResponse()
+}
+
+// What a broker has decided is the error, also when ctx ends meanwhile; the cause of that is added only where another
+// attempt would have followed.
+func TestVerdictOutlivesTheEndOfCtx(t *testing.T) {
+	for code, again := range map[errcode.Code]bool{errcode.ClusterAuthorizationFailed: false, errcode.RequestTimedOut: true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, c := start(t, 1, func(r *wiretest.Request) message.Response {
+				if r.Key != wire.KeyDescribeCluster {
+					return nil
+				}
+				return &message.DescribeClusterResponse{ErrorCode: int16(code)}
+			})
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			_, err := c.Request(ctx, client.AnyBroker(), ending{clusterRequest(), func() { cancel(enough) }})
+			require.ErrorIs(t, err, code)
+			require.Equal(t, again, errors.Is(err, enough))
+		})
+	}
+}
+
+// enders ends a ctx when a call has ended, before its Done.
+type enders struct {
+	client.NopObserver
+	end atomic.Pointer[context.CancelCauseFunc]
+}
+
+func (e *enders) Requested(client.RequestEvent) {
+	if end := e.end.Load(); end != nil {
+		(*end)(errors.New("enough"))
+	}
+}
+
+// An outcome that is there when ctx ends is not thrown away.
+func TestOutcomeThatIsThereIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := new(enders)
+		_, c := start(t, 1, func(r *wiretest.Request) message.Response {
+			if r.Key == wire.KeyDescribeCluster {
+				return wiretest.NoAnswer
+			}
+			return nil
+		}, client.WithObserver(o), func(c *client.Config) { c.MaxQueued = 1 })
+		_, err := c.AwaitTopics(t.Context())
+		require.NoError(t, err)
+		c.Issue(1, client.Fetch, &client.Call{Key: wire.KeyDescribeCluster, Append: clusterRequest().AppendTo, Done: func(client.Reply) {}})
+		for range 20 { // a choice among ready channels is made by chance
+			ctx, cancel := context.WithCancelCause(t.Context())
+			o.end.Store(&cancel)
+			_, err = c.Request(ctx, client.Broker(1).Via(client.Fetch), clusterRequest())
+			require.ErrorContains(t, err, "enough")
+			require.ErrorIs(t, err, client.ErrQueueFull)
+		}
+		o.end.Store(nil)
+	})
 }
 
 func TestEncodingErrorEndsOneCallOnly(t *testing.T) {

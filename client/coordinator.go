@@ -89,6 +89,9 @@ func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ..
 	for rest, attempt := keys, 1; len(rest) > 0; attempt++ {
 		found, failed, err := c.coordinatorsOnce(ctx, kind, rest)
 		if err != nil && (!Retriable(err) || ctx.Err() != nil) {
+			if Retriable(err) {
+				err = endedBy(context.Cause(ctx), err)
+			}
 			return nil, nil, &OpError{Op: "FindCoordinator", Partition: -1, Attempts: attempt, Hint: hintOf(err), Err: err}
 		}
 		maps.Copy(nodes, found)
@@ -109,7 +112,7 @@ func (c *Client) Coordinators(ctx context.Context, kind CoordinatorKind, keys ..
 		if rest = again; len(rest) > 0 && !c.sleep(ctx, c.jittered(backoff, attempt)) {
 			cause := cmp.Or(context.Cause(ctx), ErrClosed)
 			for _, key := range rest {
-				errs[key] = fmt.Errorf("%w; the last attempt said: %w", cause, cmp.Or(errs[key], err))
+				errs[key] = endedBy(cause, cmp.Or(errs[key], err))
 			}
 			break
 		}

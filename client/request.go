@@ -71,7 +71,8 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// requestError puts attempts and time into the error, and the end of ctx beside the last cause.
+// requestError puts attempts and time into the error, and beside a cause that would have been tried again what ended the
+// attempts.
 func (c *Client) requestError(ctx context.Context, to Target, req message.Request, err error, attempts int, elapsed time.Duration) error {
 	out := &OpError{Op: req.Key().String(), Topic: to.topic, Partition: -1, Attempts: attempts, Elapsed: elapsed, Err: err, Hint: hintOf(err)}
 	if to.kind == toLeader {
@@ -84,14 +85,23 @@ func (c *Client) requestError(ctx context.Context, to Target, req message.Reques
 			out.Err = inner.Err
 		}
 	}
+	if !Retriable(err) {
+		return out // it says everything: what a broker decided stands, whatever ended meanwhile
+	}
 	if c.ctx.Err() != nil {
 		out.Err = ErrClosed
 		return out
 	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(out.Err, cause) {
-		out.Err = fmt.Errorf("%w; the last attempt said: %w", cause, out.Err)
-	}
+	out.Err = endedBy(context.Cause(ctx), out.Err)
 	return out
+}
+
+// endedBy puts what ended the attempts, nil for nothing, in front of what the last one said.
+func endedBy(cause, last error) error {
+	if cause == nil || errors.Is(last, cause) {
+		return last
+	}
+	return fmt.Errorf("%w; the last attempt said: %w", cause, last)
 }
 
 // attempt is one try at one broker.
@@ -127,6 +137,11 @@ func (c *Client) ask(ctx context.Context, broker int32, p Purpose, call *Call) (
 	case r := <-done:
 		return r, r.Err
 	case <-ctx.Done():
+	}
+	select {
+	case r := <-done: // it was there
+		return r, r.Err
+	default:
 		return Reply{}, context.Cause(ctx)
 	}
 }
