@@ -89,7 +89,8 @@
 // have got out is finished behind the scenes (OutcomeUnknown); one that has not is undone, and the transaction is open again.
 // An Abort goes on behind the scenes, and Begin waits for it. SendOffsets leaves a transaction that can only be aborted,
 // since nobody knows whether the offsets are part of it. A record whose Send was ended is part of the transaction unless
-// producer.Outcome says NotWritten.
+// producer.Outcome says NotWritten. A ctx that had ended before the call begins nothing, except that Abort and Close do what
+// they are for.
 //
 // # Where this differs from Kafka's own producer
 //
@@ -100,6 +101,8 @@
 //   - A commit without an answer is asked about until it is known, instead of being left to the caller.
 //   - Offsets are committed again when the member's generation moved on while they were on their way.
 //   - initTransactions that was not authorized cannot be called again; New can.
+//   - max.block.ms bounds New, as initTransactions, and Submit; commits, aborts and offsets are bounded by ctx alone.
+//   - batch.size is 256 KiB unless set.
 //   - Two-phase commit (KIP-939) is not there.
 //
 // # What lives where

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 
+	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 )
 
@@ -25,7 +27,8 @@ func main() {
 }
 
 func run(ctx context.Context, broker, topic string) error {
-	c, err := consumer.Dial([]string{broker}, consumer.Assign(topic, 0), consumer.StartAt(consumer.Earliest))
+	c, err := consumer.Dial([]string{broker}, consumer.Assign(topic, 0), consumer.StartAt(consumer.Earliest),
+		consumer.Client(client.Logger(slog.Default())))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func main() {
 	flag.StringVar(&o.bootstrap, "bootstrap", "", "HOST:PORT,... of a Kafka cluster; without it a broker is started in this process, and crashed")
 	flag.BoolVar(&o.unsafe, "unsafe", false, "commit offsets after writing, without transactions: at least once")
 	flag.IntVar(&o.n, "n", 10_000, "how many lines")
-	flag.DurationVar(&o.over, "over", 3*time.Second, "how long the lines take to come in; workers are killed meanwhile")
+	flag.DurationVar(&o.over, "over", 3*time.Second, "how long the lines take to come in, at least; workers are killed meanwhile")
 	flag.Uint64Var(&o.seed, "seed", 0, "decides who is killed when (0: chance does)")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: eos [flags] [FILE...]\n\nLines of files go through three stages, exactly once, while workers are killed and the broker crashes.\n\n")

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 
+	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
 )
 
@@ -29,7 +31,8 @@ func main() {
 }
 
 func run(ctx context.Context, broker, group, topic string, handle func(context.Context, consumer.Record) error) error {
-	c, err := consumer.Dial([]string{broker}, consumer.Group(group), consumer.Subscribe(topic), consumer.OnReset(consumer.Earliest))
+	c, err := consumer.Dial([]string{broker}, consumer.Group(group), consumer.Subscribe(topic), consumer.OnReset(consumer.Earliest),
+		consumer.Client(client.Logger(slog.Default())))
 	if err != nil {
 		return err
 	}

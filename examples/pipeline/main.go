@@ -36,7 +36,7 @@ func run(ctx context.Context, broker, id, group, in, out string) error {
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	s, err := txn.Dial(ctx, []string{broker}, id, txn.Client(client.Logger(slog.Default()))) // the log says what is waited for
+	s, err := txn.Dial(ctx, []string{broker}, id, txn.Client(client.Logger(slog.Default())))
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,10 @@ import (
 
 func main() {
 	bootstrap := flag.String("bootstrap", "", "HOST:PORT,... of a Kafka cluster; without it a broker is started in this process")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: quickstart [flags] [FILE...]\n\nFiles, and those in folders, go through Kafka line by line and are compared with what comes out; without names, the repository's own.\n\n")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
