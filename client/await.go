@@ -103,6 +103,9 @@ func (c *Client) awaitTopology(ctx context.Context, before int, ready func(*Topo
 		case <-changed:
 		case <-c.closing():
 		case <-ctx.Done():
+			if ok, err := ready(c.Topology()); ok || err != nil { // it came at the same moment
+				return err
+			}
 			cause := context.Cause(ctx)
 			if lastErr != nil {
 				cause = fmt.Errorf("%w; the last attempt said: %w", cause, lastErr)

@@ -196,14 +196,19 @@ func (p *Producer) Flush(ctx context.Context) error {
 	p.loop.control(func() { p.loop.flush(f) })
 	select {
 	case <-f.done:
-		p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Relaxed}) })
-		return nil
 	case <-ctx.Done():
-		p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Relaxed}) })
-		return fmt.Errorf("flush: %w", context.Cause(ctx))
 	case <-p.dead:
-		return ErrClosed
 	}
+	p.loop.control(func() { p.loop.event(machine.Event{Kind: machine.Relaxed}) })
+	select {
+	case <-f.done: // perhaps at the same moment as another
+		return nil
+	default:
+	}
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return ErrClosed
 }
 
 // Close refuses further records, flushes, and ends the producer's goroutines (and the client, if Dial made it). When
