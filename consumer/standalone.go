@@ -28,8 +28,11 @@ type membership interface {
 // standalone is what a consumer has in place of a member when its partitions are assigned to it and only its offsets belong
 // to a group. Claims begin with Add and end with Remove in the order in which those of a member do.
 type standalone struct {
-	g    *group
-	next map[TopicPartition]*claim // added again while the claim before is being given up; g.mu
+	g *group
+
+	// These belong to group.mu.
+	next   map[TopicPartition]*claim // added again while the claim before is being given up
+	closed bool                      // no claim begins any more
 
 	mu    sync.Mutex
 	queue []handed // commits that wait
@@ -59,7 +62,7 @@ func (s *standalone) add(list []Assignment) {
 	g.mu.Lock()
 	for _, a := range list {
 		old := g.claims[a.TopicPartition]
-		if s.next[a.TopicPartition] != nil || old != nil && !old.givenUp() {
+		if s.closed || s.next[a.TopicPartition] != nil || old != nil && !old.givenUp() {
 			continue
 		}
 		c := newClaim(g, a.TopicPartition, context.Background())
@@ -117,6 +120,7 @@ func (s *standalone) Close(ctx context.Context) error {
 	g := s.g
 	var parts []TopicPartition
 	g.mu.Lock()
+	s.closed = true
 	clear(s.next)
 	for tp, c := range g.claims {
 		if !c.givenUp() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -313,6 +314,34 @@ func TestUsers19AssignedConsumerDoesNotCommitForTheTopicThatTookTheName(t *testi
 		require.Empty(t, fl.stored())
 		require.ErrorIs(t, a.Close(context.Background()), errcode.UnknownTopicId)
 	})
+}
+
+// Whatever Add, Remove and Close do at the same time, Close ends.
+func TestAssignedConsumerClosesWhilePartitionsComeAndGo(t *testing.T) {
+	for range 50 {
+		withFleet(t, 4, func(t *testing.T, fl *fleet) {
+			a := fl.alone([]int32{0})
+			var steering sync.WaitGroup
+			for p := range int32(4) {
+				steering.Go(func() {
+					for {
+						err := a.Add(consumer.Assignment{TopicPartition: tp("orders", p)})
+						if errors.Is(err, consumer.ErrClosed) {
+							return
+						}
+						runtime.Gosched()
+						_ = a.Remove(tp("orders", p))
+						_ = a.Unassign()
+					}
+				})
+			}
+			runtime.Gosched()
+			require.NoError(t, a.Close(context.Background()))
+			steering.Wait()
+			time.Sleep(time.Minute)
+			require.Empty(t, a.Membership().Claims)
+		})
+	}
 }
 
 // TestSteeredAssignmentLosesAndRepeatsNothing removes and adds partitions at moments of chance while the consumer reads in all
