@@ -53,6 +53,7 @@ func TestLeaderHintsAreObserved(t *testing.T) {
 		peer.SetTopic("orders", 1, 1)
 		_, err := c.AwaitTopics(t.Context(), "orders")
 		require.NoError(t, err)
+		synctest.Wait() // until the observer has heard of the answer too
 		c.LearnLeader(wiretest.TopicID("orders"), 0, 2, 2, nil)
 		c.LearnLeader(wiretest.TopicID("orders"), 0, 1, 1, nil) // older: no news
 		seen.mu.Lock()
