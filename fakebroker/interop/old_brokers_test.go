@@ -234,7 +234,7 @@ func oldTransactions(t *testing.T, cl *client.Client, _ string) {
 	}
 }
 
-// oldPipe copies a topic exactly once, with two workers in turn. Before 2.5 brokers do not check the generation of who commits
+// oldPipe copies a topic exactly once, by a worker that is killed and the one after it. Before 2.5 brokers do not check the generation of who commits
 // (KIP-447), and the pipe says so.
 func oldPipe(t *testing.T, cl *client.Client, addr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -242,20 +242,20 @@ func oldPipe(t *testing.T, cl *client.Client, addr string) {
 	in, out := oldTopic(t, cl, "old-in"), oldTopic(t, cl, "old-out")
 	for turn := range 2 {
 		writeNumbered(ctx, t, cl, in, fmt.Sprint("turn-", turn), 600)
-		working, stop := context.WithCancel(ctx)
-		defer stop()
-		over := make(chan error, 1)
 		j := job{Kind: "ottla", Addr: addr, Group: "old-pipe", In: in, Out: out, Name: "old-pipe", Protocol: "classic"}
-		go func() { over <- copyWithOurs(working, j) }() // ends with working
-		if !since(oldVersion(t), "2.5") {
-			require.ErrorContains(t, <-over, "KIP-447")
-			stop()
+		worker, err := launch(goWorker(j))
+		require.NoError(t, err)
+		t.Cleanup(worker.kill)
+		if since(oldVersion(t), "2.5") {
+			harness.CheckExactlyOnce(t, harness.Seeds(addr), in, out, harness.Group(j.Group), harness.Within(patience))
+			worker.kill() // the next one takes over
 			continue
 		}
-		harness.CheckExactlyOnce(t, harness.Seeds(addr), in, out, harness.Group(j.Group), harness.Within(patience))
-		stop()
-		if err := <-over; !errors.Is(err, context.Canceled) {
-			require.NoError(t, err)
+		select {
+		case <-worker.over:
+			require.Contains(t, worker.log.String(), "KIP-447")
+		case <-ctx.Done():
+			require.Fail(t, "the pipe goes on and on", "%s", worker.log)
 		}
 	}
 }
