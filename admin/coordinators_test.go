@@ -122,6 +122,26 @@ func TestConsumerGroupsAreDescribed(t *testing.T) {
 			Pattern: "ord.*", Epoch: 6, Classic: true, Assigned: []admin.TopicPartition{tp("orders", 1), tp("orders", 2)}, Target: []admin.TopicPartition{tp("orders", 1)}}}}, g)
 }
 
+// Apache Kafka 2.3 sends a member's assignment in place of its subscription, too.
+func TestAnUnreadableSubscriptionCostsTheTopicsAlone(t *testing.T) {
+	told := []byte("\x00\x03\x00\x00\x00\x01\x00\x09old-group\x00\x00\x00\x06\x00\x00\x00\x06\x00\x00\x00\x07\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x0a\x00\x00\x00\x0b\xff\xff\xff\xff")
+	p := peer(t, 1, coordinated(func(r *wiretest.Request) message.Response {
+		if _, ok := r.Body.(*message.DescribeGroupsRequest); ok {
+			return &message.DescribeGroupsResponse{Groups: []message.DescribeGroupsResponseDescribedGroup{{GroupId: "g", GroupState: "Stable", ProtocolType: "consumer",
+				AuthorizedOperations: math.MinInt32, Members: []message.DescribedGroupMember{{MemberId: "m", MemberMetadata: told, MemberAssignment: told}}}}}
+		}
+		return nil
+	}, func(string) int32 { return 1 }))
+	p.SetVersions(wire.KeyConsumerGroupDescribe, 0, -1)
+	rows, err := adminOf(t, p).DescribeGroups(t.Context(), "g")
+	require.NoError(t, err)
+	m := rows[0].Members[0]
+	require.Nil(t, m.Topics)
+	require.Len(t, m.Assigned, 6)
+	require.Equal(t, tp("old-group", 11), m.Assigned[5])
+	require.Equal(t, told, m.Metadata)
+}
+
 // A broker that is gone takes only its own groups from the list.
 func TestGroupsOfTheOtherBrokersAreListed(t *testing.T) {
 	p := peer(t, 2, func(r *wiretest.Request) message.Response {

@@ -34,9 +34,9 @@ type GroupMember struct {
 	ID         string
 	InstanceID string // group.instance.id; empty for a dynamic member
 	ClientID   string
-	Host       string // as the coordinator sees it
-	Rack       string // empty when it has none, or none that is told
-	Topics     []string
+	Host       string           // as the coordinator sees it
+	Rack       string           // empty when it has none, or none that is told
+	Topics     []string         // what it subscribes to; nil when Metadata does not say
 	Pattern    string           // a subscription by pattern (consumer groups)
 	Assigned   []TopicPartition // what the member owns, by topic and partition
 	Target     []TopicPartition // what it shall own; nil in classic groups, where both are the same
@@ -168,14 +168,14 @@ func classicGroup(g message.DescribeGroupsResponseDescribedGroup) (Group, error)
 	return row, joinErrors(failed)
 }
 
-// decode reads what a consumer told its group. Both are empty while a rebalance is under way.
+// decode reads what a consumer told its group. Both are empty while a rebalance is under way. A subscription that cannot be read
+// costs only the topics: brokers of 2.3 send the assignment in its place.
 func (m *GroupMember) decode() error {
 	if len(m.Metadata) > 0 {
 		s := new(message.ConsumerProtocolSubscription)
-		if err := readVersioned(m.Metadata, s); err != nil {
-			return fmt.Errorf("its subscription: %w", err)
+		if err := readVersioned(m.Metadata, s); err == nil {
+			m.Topics, m.Rack = s.Topics, text(s.RackId)
 		}
-		m.Topics, m.Rack = s.Topics, text(s.RackId)
 	}
 	if len(m.Assignment) > 0 {
 		s := new(message.ConsumerProtocolAssignment)
