@@ -18,7 +18,7 @@ type APIVersion struct {
 // APIVersions gives what one broker speaks, by key. Requests that this client does not know are listed too.
 func (a *Admin) APIVersions(ctx context.Context, broker int32) ([]APIVersion, error) {
 	req := message.NewApiVersionsRequest()
-	req.ClientSoftwareName, req.ClientSoftwareVersion = "ottla", "1" // brokers refuse an empty name
+	req.ClientSoftwareName, req.ClientSoftwareVersion = client.SoftwareName, client.SoftwareVersion // brokers refuse an empty name
 	resp, err := request[*message.ApiVersionsResponse](ctx, a, client.Broker(broker), req)
 	if err != nil {
 		return nil, err
