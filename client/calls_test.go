@@ -111,6 +111,7 @@ func TestOutcomeThatIsThereIsTaken(t *testing.T) {
 		_, err := c.AwaitTopics(t.Context())
 		require.NoError(t, err)
 		c.Issue(1, client.Fetch, &client.Call{Key: wire.KeyDescribeCluster, Append: clusterRequest().AppendTo, Done: func(client.Reply) {}})
+		synctest.Wait() // it is under way: in the writer's hands, between queue and socket, it would not count
 		for range 20 { // a choice among ready channels is made by chance
 			ctx, cancel := context.WithCancelCause(t.Context())
 			o.end.Store(&cancel)
