@@ -173,14 +173,7 @@ func (s *Session) replied(r *machine.Request, reply client.Reply) {
 		s.step(machine.Failed{Request: r, Err: fmt.Errorf("%w: %w", client.ErrProtocol, err), Written: true})
 		return
 	}
-	s.step(machine.Answered{Request: r, Response: resp, Version: reply.Version, Broker: s.brokerName(r.Broker)})
-}
-
-func (s *Session) brokerName(id int32) string {
-	if n, ok := s.cl.Topology().Brokers[id]; ok {
-		return fmt.Sprintf("broker %d (%s)", id, n.Addr())
-	}
-	return fmt.Sprintf("broker %d", id)
+	s.step(machine.Answered{Request: r, Response: resp, Version: reply.Version, Broker: s.cl.BrokerName(r.Broker)})
 }
 
 // final tells whether trying on cannot help: an outage may last as long as it likes and is not final.

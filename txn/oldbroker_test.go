@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/consumer"
 	"github.com/ottla-kafka/ottla/groupmember"
 	"github.com/ottla-kafka/ottla/producer"
 	"github.com/ottla-kafka/ottla/txn"
@@ -114,8 +115,48 @@ func (b *oldBroker) answer(r *wiretest.Request) message.Response {
 		return message.NewEndTxnResponse()
 	case *message.ProduceRequest:
 		return b.produce(req)
+	case *message.OffsetFetchRequest:
+		return fetchedOffsets(req, r.Version)
+	case *message.ListOffsetsRequest:
+		resp := message.NewListOffsetsResponse()
+		part := message.ListOffsetsPartitionResponse{Offset: 0, Timestamp: -1, LeaderEpoch: -1}
+		resp.Topics = []message.ListOffsetsTopicResponse{{Name: "orders", Partitions: []message.ListOffsetsPartitionResponse{part}}}
+		return resp
+	case *message.FetchRequest:
+		return fetched(req)
 	}
 	return nil
+}
+
+// fetchedOffsets are those of a group that has committed nothing.
+func fetchedOffsets(req *message.OffsetFetchRequest, version int16) message.Response {
+	resp := message.NewOffsetFetchResponse()
+	none := message.OffsetFetchResponsePartition{CommittedOffset: -1, CommittedLeaderEpoch: -1}
+	if version < 8 {
+		resp.Topics = []message.OffsetFetchResponseTopic{{Name: "orders", Partitions: []message.OffsetFetchResponsePartition{none}}}
+		return resp
+	}
+	nones := message.OffsetFetchResponsePartitions{CommittedOffset: -1, CommittedLeaderEpoch: -1}
+	topics := []message.OffsetFetchResponseTopics{{Name: "orders", Partitions: []message.OffsetFetchResponsePartitions{nones}}}
+	resp.Groups = []message.OffsetFetchResponseGroup{{GroupId: req.Groups[0].GroupId, Topics: topics}}
+	return resp
+}
+
+// fetched is the one record there is, without a session; behind it there is never anything.
+func fetched(req *message.FetchRequest) message.Response {
+	if len(req.Topics) == 0 || req.Topics[0].Partitions[0].FetchOffset > 0 {
+		return wiretest.NoAnswer
+	}
+	b := record.NewBuilder(nil)
+	b.Append(0, nil, []byte("x"), nil)
+	part := message.FetchResponsePartitionData{HighWatermark: 1, LastStableOffset: 1, PreferredReadReplica: -1,
+		Records: b.Seal(record.NoProducer())}
+	part.DivergingEpoch.SetDefaults()
+	part.CurrentLeader.SetDefaults()
+	part.SnapshotId.SetDefaults()
+	resp := message.NewFetchResponse()
+	resp.Responses = []message.FetchableTopicResponse{{Topic: "orders", TopicId: req.Topics[0].TopicId, Partitions: []message.FetchResponsePartitionData{part}}}
+	return resp
 }
 
 // produce takes batches in order of their sequence alone.
@@ -256,4 +297,70 @@ func TestGenerationsNeedKIP447(t *testing.T) {
 			require.Equal(t, []int32{3}, b.offsets)
 		}
 	})
+}
+
+// A member's offsets cannot be committed by transactions before 2.5. That is said before anything is read, not found out with
+// every record again.
+func TestPipesOfGroupsNeedKIP447(t *testing.T) {
+	onEveryRelease(t, func(t *testing.T, release string, b *oldBroker, s *txn.Session) {
+		if release >= "2.5" {
+			return
+		}
+		c, err := consumer.New(s.Client(), consumer.Group("g"), consumer.Subscribe("orders"), consumer.WithIsolation(consumer.ReadCommitted), consumer.GroupProtocol("classic"))
+		require.NoError(t, err)
+		defer c.Close(context.Background())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		for op, try := range map[string]func() error{
+			"Pipe": func() error {
+				return s.Pipe(ctx, c, func(context.Context, *txn.Tx, consumer.Record) error { return nil })
+			},
+			"PipeBatches": func() error {
+				return s.PipeBatches(ctx, c, func(context.Context, *txn.Tx, []consumer.Record) error { return nil })
+			},
+			"Consume": func() error { _, err := s.Consume(c); return err },
+		} {
+			err := try()
+			require.ErrorIs(t, err, client.ErrUnsupportedVersion, op)
+			require.ErrorContains(t, err, `transaction "tx": `+op)
+			require.ErrorContains(t, err, "brokers from 2.5 on")
+			require.ErrorContains(t, err, "KIP-447")
+			require.Equal(t, txn.Abortable, txn.Class(err))
+		}
+		require.Less(t, time.Since(began), time.Second)
+		require.Empty(t, b.Requests(wire.KeyJoinGroup, wire.KeyFetch))
+		require.NoError(t, one(t.Context(), s), "the session goes on")
+	})
+}
+
+// A pipe over one record: with a consumer that is assigned its partitions every release will do. A handler's error that no
+// repetition heals ends it.
+func TestPipesWithoutMembersTakeEveryRelease(t *testing.T) {
+	for name, g := range map[string]groupmember.Generation{"without": {ID: -1}, "with": {ID: 3, MemberID: "m"}} {
+		t.Run(name+" a member", func(t *testing.T) {
+			onEveryRelease(t, func(t *testing.T, release string, b *oldBroker, s *txn.Session) {
+				c, err := consumer.New(s.Client(), consumer.Group("g"), consumer.Assign("orders", 0), consumer.StartAt(consumer.Earliest),
+					consumer.WithIsolation(consumer.ReadCommitted))
+				require.NoError(t, err)
+				defer c.Close(context.Background())
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				aborts := 0
+				err = s.Pipe(ctx, c, func(ctx context.Context, tx *txn.Tx, r consumer.Record) error {
+					return tx.SendOffsets(ctx, "other", g, at(1))
+				}, txn.OnCommit(func(int) { cancel() }), txn.OnAbort(func(error) { aborts++ }))
+				if release < "2.5" && g.MemberID != "" {
+					require.ErrorContains(t, err, "KIP-447")
+					require.ErrorIs(t, err, client.ErrUnsupportedVersion)
+					require.Equal(t, 1, aborts)
+					require.Equal(t, []bool{false}, b.ends)
+				} else {
+					require.ErrorIs(t, err, context.Canceled)
+					require.Zero(t, aborts)
+					require.Equal(t, []int32{g.ID, -1}, b.offsets)
+				}
+			})
+		})
+	}
 }

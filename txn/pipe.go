@@ -37,7 +37,8 @@ import (
 //     if it does not give up (Submit goes on working for it); else aborted;
 //   - a *HandlerError when handle failed: the transaction is aborted, the consumer back at the committed offsets;
 //   - an error of class Fenced (see FencedError for by whom): the session is over;
-//   - the error of a record or an offset that no repetition can heal: too large, not authorized, invalid;
+//   - the error of a record or an offset that no repetition can heal: too large, not authorized, invalid, not known to a
+//     broker that is too old (at once, before the first record: a member's offsets take brokers from 2.5 on, KIP-447);
 //   - the consumer's error when it was closed (consumer.ErrClosed), its membership is over, or a partition is halted.
 //
 // A panic of handle aborts and goes on panicking. Several sessions may work in one process, each with an id, a consumer and a
@@ -98,7 +99,7 @@ func (p *pipe) run(ctx context.Context, opts []PipeOption) error {
 	if err := p.o.validate(p.s.cfg.Timeout); err != nil {
 		return p.s.fail(p.op, Abortable, err)
 	}
-	in, stop, err := p.s.consume(p.op, p.c)
+	in, stop, err := p.s.consume(ctx, p.op, p.c)
 	if err != nil {
 		return err
 	}
@@ -166,8 +167,8 @@ func (p *pipe) again(ctx context.Context, err error) bool {
 	case errors.Is(err, ErrClosed):
 		return false
 	}
-	if code, ok := lasting(err); ok {
-		p.s.cl.Logger().Error("kafka transactions: no repetition heals this", "transactional.id", p.s.ID(), "code", code.Name(), "error", err)
+	if lasting(err) {
+		p.s.cl.Logger().Error("kafka transactions: no repetition heals this", "transactional.id", p.s.ID(), "error", err)
 		return false
 	}
 	return true

@@ -35,7 +35,8 @@ import (
 //
 // Partitions are given up when the transaction with their records has ended, not before (consumer.DrainTimeout bounds it), and
 // the generation of the membership goes with the offsets, so that a member which the group has dropped cannot commit
-// (KIP-447). enable.auto.commit rests meanwhile. A session may consume from several consumers, a consumer feeds one session.
+// (KIP-447). Brokers before 2.5 do not check it, so Consume fails there for a consumer that subscribes; it asks the group's
+// coordinator, for some seconds at most. enable.auto.commit rests meanwhile. A session may consume from several consumers, a consumer feeds one session.
 // Consume fails for a consumer without a group, and while Run or Serve works or another session has it. After stop the session
 // keeps a consumer whose offsets are in a commit in doubt, until Begin has found out or the session is closed; it may be given
 // to the same session again meanwhile.
@@ -43,13 +44,16 @@ import (
 // What reads and what commits must not run at the same time: a record handed out while Commit runs may or may not be part
 // of it. Pipe is all of this with the loop.
 func (s *Session) Consume(c *consumer.Consumer) (stop func(), err error) {
-	_, stop, err = s.consume("Consume", c)
+	_, stop, err = s.consume(s.life, "Consume", c)
 	return stop, err
 }
 
-func (s *Session) consume(op string, c *consumer.Consumer) (*consumer.Intake, func(), error) {
+func (s *Session) consume(ctx context.Context, op string, c *consumer.Consumer) (*consumer.Intake, func(), error) {
 	if c == nil {
 		return nil, nil, s.fail(op, Abortable, errors.New("the consumer is nil"))
+	}
+	if err := s.checkAge(ctx, op, c.Config().Group); err != nil {
+		return nil, nil, err
 	}
 	f := s.intakes.unpark(c)
 	if f == nil {

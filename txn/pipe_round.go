@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/consumer"
+	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
@@ -231,11 +233,16 @@ func (t *round) abort(cause error) error {
 	return cause
 }
 
-// lasting finds a code that the same records and offsets would bring again.
-func lasting(err error) (errcode.Code, bool) {
+// lasting tells whether the same records and offsets would bring the same error again: what no broker can be asked, because it
+// is too old or the request cannot be written, and what a broker will refuse again.
+func lasting(err error) bool {
+	var unwritable *wire.EncodeError
+	if errors.Is(err, client.ErrUnsupportedVersion) || errors.As(err, &unwritable) {
+		return true
+	}
 	var code errcode.Code
 	if !errors.As(err, &code) {
-		return 0, false
+		return false
 	}
 	switch code {
 	case errcode.MessageTooLarge, errcode.RecordListTooLarge, errcode.InvalidRecord, errcode.InvalidTimestamp, errcode.InvalidTopicException,
@@ -243,7 +250,7 @@ func lasting(err error) (errcode.Code, bool) {
 		errcode.ClusterAuthorizationFailed, errcode.UnsupportedVersion, errcode.UnsupportedForMessageFormat,
 		errcode.UnsupportedCompressionType, errcode.PolicyViolation, errcode.FencedInstanceId, errcode.OffsetMetadataTooLarge,
 		errcode.InvalidGroupId, errcode.InvalidRequiredAcks:
-		return code, true
+		return true
 	}
-	return 0, false
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla-kafka/ottla/client"
@@ -32,7 +33,8 @@ type Session struct {
 	changed chan struct{}     // closed at the next change
 	timer   *time.Timer       // of machine.Woke
 
-	intakes intakes // consumers whose offsets are committed: pipe_consume.go
+	fences  atomic.Bool // a group's coordinator is known to check generations: age.go
+	intakes intakes     // consumers whose offsets are committed: pipe_consume.go
 
 	closeOnce sync.Once
 	closeErr  error

@@ -259,7 +259,7 @@ func (m *Machine) unsupported(r *Request, err error) {
 	out := &Error{Request: apiNames[r.api], Err: err}
 	switch r.api {
 	case commitOffsets:
-		out.Hint = "brokers before 2.5 do not check the generation of a group's member (KIP-447); give the zero Generation, and one transactional.id for each input partition"
+		out.Hint = TooOldToFence
 		m.doom(out)
 		return
 	case initProducerID:

@@ -16,9 +16,15 @@ const (
 	namedOffsetCommit    = 5 // later ones have topic ids instead of names
 	clientAddPartitions  = 3 // later ones are for brokers
 	epochInitProducerID  = 3 // takes the present epoch (KIP-360)
-	fencingOffsetCommit  = 3 // takes the generation (KIP-447)
 	stableInitProducerID = 5 // later ones are for two-phase commit (KIP-939)
 )
+
+// FencingOffsetCommit is the version of TxnOffsetCommit from which it takes the generation, and the coordinator checks it
+// (KIP-447).
+const FencingOffsetCommit = 3
+
+// TooOldToFence says what can be done with a coordinator that has no such version.
+const TooOldToFence = "offsets of a group's member take brokers from 2.5 on, older ones do not check its generation (KIP-447); without a member (the zero Generation, or a consumer that is assigned its partitions) use one transactional.id for each input partition"
 
 // evidenceTimeout bounds the question who fenced us: an answer to the user must not wait long for it.
 const evidenceTimeout = 5 * time.Second

@@ -115,7 +115,7 @@ func (m *Machine) nextForGroup(now time.Time) *Request {
 		if job.InstanceID != "" {
 			req.GroupInstanceId = &job.InstanceID
 		}
-		r.MinVersion = max(r.MinVersion, fencingOffsetCommit)
+		r.MinVersion = max(r.MinVersion, FencingOffsetCommit)
 	}
 	at := map[string]int{}
 	for i := range job.Offsets {
