@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/ottla-kafka/ottla/admin"
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/fakebroker"
+	"github.com/ottla-kafka/ottla/wire"
 )
 
 const (
@@ -30,7 +32,7 @@ type cluster struct {
 const hello = 4 * time.Second
 
 // start finds or starts brokers and makes the topics.
-func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
+func start(ctx context.Context, bootstrap string, unsafe bool) (k *cluster, err error) {
 	k = &cluster{run: fmt.Sprintf("eos-%d", time.Now().UnixNano())}
 	if bootstrap != "" {
 		k.seeds = strings.Split(bootstrap, ",")
@@ -42,7 +44,7 @@ func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
 		k.seeds = k.broker.Addrs()
 	}
 	if k.cl, err = client.New(client.Seeds(k.seeds...), client.ClientID("eos")); err == nil {
-		err = k.make(ctx)
+		err = k.make(ctx, unsafe)
 	}
 	if err != nil {
 		k.close()
@@ -52,21 +54,55 @@ func start(ctx context.Context, bootstrap string) (k *cluster, err error) {
 }
 
 // make makes the topics, once a broker has answered.
-func (k *cluster) make(ctx context.Context) error {
+func (k *cluster) make(ctx context.Context, unsafe bool) error {
 	if k.broker == nil {
 		soon, cancel := context.WithTimeoutCause(ctx, hello, fmt.Errorf("at %s for %s", strings.Join(k.seeds, ", "), hello))
 		defer cancel()
 		if h := k.cl.Health(soon); h.Err != nil {
 			return h.Err
 		}
+		if !unsafe {
+			if err := k.suits(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	adm := admin.New(k.cl)
 	for i := range k.topics {
 		k.topics[i] = fmt.Sprintf("%s-%d", k.run, i)
-		if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: k.topics[i], Partitions: partitions}); err != nil {
+		topic := admin.NewTopic{Name: k.topics[i], Partitions: partitions}
+		_, err := adm.CreateTopics(ctx, topic)
+		if errors.Is(err, client.ErrUnsupportedVersion) { // brokers before 2.4 want to be told how many replicas
+			topic.Replicas = min(3, len(k.cl.Topology().Brokers))
+			_, err = adm.CreateTopics(ctx, topic)
+		}
+		if err != nil {
 			return err
 		}
 		k.made = append(k.made, k.topics[i])
+	}
+	return nil
+}
+
+// suits asks each broker whether it checks which member of a group commits offsets in a transaction (KIP-447).
+func (k *cluster) suits(ctx context.Context) error {
+	adm := admin.New(k.cl)
+	all, err := adm.DescribeCluster(ctx)
+	if err != nil {
+		return err
+	}
+	soon, cancel := context.WithTimeout(ctx, hello)
+	defer cancel()
+	for _, b := range all.Brokers {
+		if b.Fenced {
+			continue
+		}
+		rows, _ := adm.APIVersions(soon, b.ID) // a broker that is down just now is not what this is about
+		for _, r := range rows {
+			if r.Key == wire.KeyTxnOffsetCommit && r.Max < 3 {
+				return fmt.Errorf("exactly once takes brokers from 2.5 on (KIP-447), %s is older; -unsafe goes with those from 2.3 on", k.cl.BrokerName(b.ID))
+			}
+		}
 	}
 	return nil
 }

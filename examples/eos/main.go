@@ -3,7 +3,7 @@
 //
 //	go run ./examples/eos                            10,000 lines of Go, through an embedded broker
 //	go run ./examples/eos -unsafe                    the same without transactions: duplicates appear
-//	go run ./examples/eos -bootstrap localhost:9092  on a real cluster, whose brokers are left alone
+//	go run ./examples/eos -bootstrap localhost:9092  on a real cluster of brokers from 2.5 on, which are left alone
 //	go run ./examples/eos -n 50000 FILE...           lines of files and folders of yours
 //
 // It exits with 0 when every line came out exactly once, and with 1 otherwise.
@@ -60,7 +60,7 @@ func run(ctx context.Context, out, log io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	k, err := start(ctx, o.bootstrap)
+	k, err := start(ctx, o.bootstrap, o.unsafe)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
 // TestMain makes the test binary a worker when it is started as one.
@@ -66,6 +69,32 @@ func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "no broker has answered: at "+nobody)
 	require.ErrorContains(t, err, "is the broker running")
 	require.Less(t, time.Since(began), hello+time.Minute, "only against accidents: nothing is cleaned up where nothing was made")
+}
+
+// Brokers before 2.5 have no pipelines that are exactly once: that is said in one line, before anything is made.
+func TestOldBrokersAreToldApart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	peer := wiretest.NewCluster(1, nil)
+	defer peer.Close()
+	peer.Move(1, l.Addr().String())
+	for key, most := range map[wire.Key]int16{wire.KeyTxnOffsetCommit: 2, wire.KeyCreateTopics: 3, wire.KeyDescribeCluster: -1} {
+		peer.SetVersions(key, 0, most)
+	}
+	go func() { // ends with the listener
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			peer.Serve(1, nc)
+		}
+	}()
+	err = run(t.Context(), io.Discard, io.Discard, options{n: 1, bootstrap: l.Addr().String()})
+	require.ErrorContains(t, err, "brokers from 2.5 on (KIP-447), broker 1 ("+l.Addr().String()+") is older")
+	require.NotContains(t, err.Error(), "\n")
+	require.Empty(t, peer.Requests(wire.KeyCreateTopics))
 }
 
 func TestVerdictNamesWhatIsWrong(t *testing.T) {

@@ -63,7 +63,7 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 
 	topic := fmt.Sprintf("quickstart-%d", time.Now().UnixNano())
 	adm := admin.New(cl)
-	if _, err := adm.CreateTopics(ctx, admin.NewTopic{Name: topic, Partitions: 6}); err != nil {
+	if err := create(ctx, adm, cl, admin.NewTopic{Name: topic, Partitions: 6}); err != nil {
 		return err
 	}
 	defer adm.DeleteTopics(context.WithoutCancel(ctx), topic)
@@ -85,12 +85,24 @@ func run(ctx context.Context, w io.Writer, bootstrap string, names []string) err
 	return nil
 }
 
-// answers waits for the first answer of a cluster, for some seconds.
+// hello is how long a cluster may take to answer for the first time. Later questions have default.api.timeout.ms.
+var hello = 10 * time.Second
+
+// answers waits for the first answer of a cluster: an address may be wrong.
 func answers(ctx context.Context, cl *client.Client, bootstrap string) error {
-	const hello = 4 * time.Second
 	soon, cancel := context.WithTimeoutCause(ctx, hello, fmt.Errorf("at %s for %s", bootstrap, hello))
 	defer cancel()
 	return cl.Health(soon).Err
+}
+
+// create makes a topic. Brokers before 2.4 want to be told how many replicas it has.
+func create(ctx context.Context, adm *admin.Admin, cl *client.Client, topic admin.NewTopic) error {
+	_, err := adm.CreateTopics(ctx, topic)
+	if errors.Is(err, client.ErrUnsupportedVersion) {
+		topic.Replicas = min(3, len(cl.Topology().Brokers))
+		_, err = adm.CreateTopics(ctx, topic)
+	}
+	return err
 }
 
 // send produces every line and returns when all of them are acknowledged.

@@ -8,8 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ottla-kafka/ottla/admin"
+	"github.com/ottla-kafka/ottla/client"
+	"github.com/ottla-kafka/ottla/wire"
+	"github.com/ottla-kafka/ottla/wire/message"
+	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
 
 var verdict = regexp.MustCompile(`^in (\d+) · out (\d+) · files identical (\d+)/(\d+) · [0-9.]+ MB/s\n$`)
@@ -88,9 +95,35 @@ func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	nobody := l.Addr().String()
 	l.Close()
+	defer func(d time.Duration) { hello = d }(hello)
+	hello = 2 * time.Second
 	err = run(t.Context(), &strings.Builder{}, nobody, []string{"main.go"})
 	require.ErrorContains(t, err, "no broker has answered: at "+nobody)
 	require.ErrorContains(t, err, "is the broker running")
+}
+
+// Brokers before 2.4 have no default for the number of replicas: it is named then, and only then.
+func TestOldBrokersAreToldHowManyReplicas(t *testing.T) {
+	for most, want := range map[int16][]int16{3: {2}, 4: {-1}} {
+		var named []int16
+		peer := wiretest.NewCluster(2, func(r *wiretest.Request) message.Response {
+			req, ok := r.Body.(*message.CreateTopicsRequest)
+			if !ok {
+				return nil
+			}
+			named = append(named, req.Topics[0].ReplicationFactor)
+			resp := message.NewCreateTopicsResponse()
+			resp.Topics = []message.CreatableTopicResult{{Name: "t"}}
+			return resp
+		})
+		peer.SetVersions(wire.KeyCreateTopics, 0, most)
+		cl, err := client.New(client.Cluster(peer))
+		require.NoError(t, err)
+		require.NoError(t, create(t.Context(), admin.New(cl), cl, admin.NewTopic{Name: "t", Partitions: 6}))
+		require.NoError(t, cl.Close(t.Context()))
+		peer.Close()
+		require.Equal(t, want, named)
+	}
 }
 
 func TestMissingFileIsAnError(t *testing.T) {
