@@ -112,7 +112,7 @@ func TestOutcomeThatIsThereIsTaken(t *testing.T) {
 		require.NoError(t, err)
 		c.Issue(1, client.Fetch, &client.Call{Key: wire.KeyDescribeCluster, Append: clusterRequest().AppendTo, Done: func(client.Reply) {}})
 		synctest.Wait() // it is under way: in the writer's hands, between queue and socket, it would not count
-		for range 20 { // a choice among ready channels is made by chance
+		for range 20 {  // a choice among ready channels is made by chance
 			ctx, cancel := context.WithCancelCause(t.Context())
 			o.end.Store(&cancel)
 			_, err = c.Request(ctx, client.Broker(1).Via(client.Fetch), clusterRequest())
