@@ -110,7 +110,7 @@
 //	session.go   New, Begin, Close          tx.go       one transaction: Submit, Commit, Abort
 //	do.go        Do                         offsets.go  SendOffsets
 //	driver.go    takes events to the machine and carries out what comes of it; no goroutine of its own
-//	pipe*.go     Pipe, PipeBatches, Consume
+//	pipe*.go     Pipe, PipeBatches, Consume     age.go      whether a group's coordinator is new enough for them
 //	machine/     all decisions: states, requests, error codes, fencing
 //
 // The records go through producer.Transactional, which holds them back until their partition is part of the transaction.
