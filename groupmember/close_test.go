@@ -12,6 +12,7 @@ import (
 	"github.com/ottla-kafka/ottla/client"
 	"github.com/ottla-kafka/ottla/fakebroker"
 	"github.com/ottla-kafka/ottla/groupmember"
+	"github.com/ottla-kafka/ottla/wire"
 	"github.com/ottla-kafka/ottla/wire/message"
 	"github.com/ottla-kafka/ottla/wire/wiretest"
 )
@@ -88,4 +89,39 @@ func TestEndOfContextIsObeyedEverywhere(t *testing.T) {
 		}
 		peer.Close()
 	})
+}
+
+// A coordinator that does not answer keeps a member that leaves no longer than one that cannot be found, whatever it falls
+// silent at; and ctx may end that sooner.
+func TestSilentCoordinatorHoldsNobodyForLong(t *testing.T) {
+	for _, from := range []wire.Key{wire.KeyFindCoordinator, wire.KeyJoinGroup, wire.KeySyncGroup, wire.KeyHeartbeat, wire.KeyLeaveGroup} {
+		for _, limit := range []time.Duration{2 * time.Second, time.Hour} {
+			t.Run(from.String(), func(t *testing.T) {
+				bubble(t, func(t *testing.T, cl *client.Client, s *scripted, _ *wiretest.Peer) {
+					silent := false
+					s.more = func(r *wiretest.Request) message.Response {
+						if silent = silent || r.Key == from; silent {
+							return wiretest.NoAnswer
+						}
+						return nil
+					}
+					m, err := groupmember.Start(cl, groupmember.Group("g"), groupmember.Topics("a"), groupmember.WithProtocol(groupmember.Classic))
+					require.NoError(t, err)
+					time.Sleep(3500 * time.Millisecond) // the first heartbeat was sent
+					ctx, cancel := context.WithTimeout(t.Context(), limit)
+					defer cancel()
+					began := time.Now()
+					err = m.Leave(ctx)
+					require.LessOrEqual(t, time.Since(began), min(limit, 5*time.Second))
+					if limit == time.Hour {
+						require.NoError(t, err)
+					}
+					require.Equal(t, groupmember.Ended, m.State())
+					began = time.Now()
+					require.NoError(t, cl.Close(t.Context()))
+					require.Zero(t, time.Since(began), "nor does it keep the client")
+				})
+			})
+		}
+	}
 }

@@ -6,14 +6,17 @@ import (
 	"github.com/ottla-kafka/ottla/wire/errcode"
 )
 
-// farewellWithin bounds how long a member that leaves looks for a coordinator to tell. Without being told it notices by
-// the end of the session.
+// farewellWithin bounds how long a member that leaves looks for a coordinator to tell, and waits for its answer. Without being
+// told it notices by the end of the session.
 const farewellWithin = 5 * time.Second
 
 // depart goes the steps of leaving: everything is given up, the coordinator is told, the end. False means that
 // heartbeats have to go on meanwhile.
 func (m *Member) depart(now time.Time, eff *Effects) bool {
 	if m.inFlight[kindLeave] != nil {
+		if !now.Before(m.leaveBy) {
+			m.left(eff)
+		}
 		return true
 	}
 	if m.revoking == nil && len(m.owned) > 0 {

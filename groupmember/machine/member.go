@@ -87,7 +87,7 @@ type Member struct {
 	revoking   *Revocation      // waits for the owner
 	serial     uint64
 	began      time.Time // of the rebalance under way, zero if none
-	leaveBy    time.Time // the farewell is sent by then or not at all; zero before it
+	leaveBy    time.Time // the farewell is sent and answered by then or not at all; zero before it
 	again      time.Time // a step was cut short and is to go on at once; else zero
 }
 
@@ -281,11 +281,11 @@ func (m *Member) Deadline() time.Time {
 	if !m.alive.IsZero() {
 		earliest(m.alive.Add(m.cfg.Session))
 	}
+	earliest(m.leaveBy)
 	if m.stalled || m.inFlight[kindLeave] != nil {
 		return out
 	}
 	if m.coordinator < 0 {
-		earliest(m.leaveBy)
 		if !m.finding {
 			earliest(m.retryAt)
 		}
