@@ -262,8 +262,8 @@ func (m *Member) Resume() { m.step(machine.Resume{}) }
 // Leave gives up all partitions in good order (Revoked, confirmation), leaves the group, a static member too, and
 // ends the member. It returns when that is done or ctx ends; then the member ends without more, loses what it still
 // has with ErrClosed, and the coordinator will notice by SessionTimeout. So it will when everything is given up and it is
-// not found or does not answer within 5 s (SessionTimeout/3 if that is less): that is no error. With a ctx that has ended already all of that
-// happens at once, and the coordinator is told nothing. It must not be called by the Listener.
+// not found or does not answer within 5 s (SessionTimeout/3 if that is less): that is no error. With a ctx that has
+// ended already all of that happens at once, and the coordinator is told nothing. It must not be called by the Listener.
 func (m *Member) Leave(ctx context.Context) error { return m.close(ctx, machine.Leave{}) }
 
 // Close is Leave, except that a static member stays in the group, so that its partitions wait for it to come back
