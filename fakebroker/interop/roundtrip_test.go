@@ -47,7 +47,12 @@ func createTopic(t testing.TB, cl *client.Client, topic admin.NewTopic) {
 	require.NoError(t, err)
 	require.NoError(t, a.AwaitTopic(t.Context(), topic.Name))
 	awaitLeaders(t, a, topic.Name, topic.Partitions)
-	t.Cleanup(func() { a.DeleteTopics(context.Background(), topic.Name) })
+	t.Cleanup(func() {
+		// A broker of the test's own may be gone already; then there is nothing to tidy up.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		a.DeleteTopics(ctx, topic.Name)
+	})
 }
 
 // awaitLeaders waits until the partitions of a topic are led: metadata names leaders before they lead, and some clients try only
