@@ -160,17 +160,26 @@ func (s *standalone) Resume() {}
 
 // Commit waits for the outcome of CommitAsync.
 func (s *standalone) Commit(ctx context.Context, offsets map[TopicPartition]Offset) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("the commit of %d partitions was not sent: %w", len(offsets), err)
+	}
 	outcome := make(chan error, 1)
 	s.CommitAsync(offsets, func(err error) { outcome <- err })
 	select {
 	case err := <-outcome:
 		return err
 	case <-ctx.Done():
+	}
+	select {
+	case err := <-outcome: // it was there
+		return err
+	default:
 		return fmt.Errorf("the commit of %d partitions has no outcome yet: %w", len(offsets), context.Cause(ctx))
 	}
 }
 
-// CommitAsync commits, after the commits before. done is called from a goroutine of the consumer's.
+// CommitAsync commits, after the commits before. done is called from a goroutine of the consumer's, or
+// when that is closed by the caller.
 func (s *standalone) CommitAsync(offsets map[TopicPartition]Offset, done func(error)) {
 	s.mu.Lock()
 	s.queue = append(s.queue, handed{maps.Clone(offsets), done})

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,9 +130,8 @@ func (s *standalone) topicIDs(rest map[TopicPartition]Offset, failed map[TopicPa
 			delete(rest, tp)
 			continue
 		}
-		ids[tp.Topic] = now
-		if now.IsZero() {
-			ids[tp.Topic] = read
+		if id := cmp.Or(now, read); !id.IsZero() {
+			ids[tp.Topic] = id
 		}
 	}
 	return ids

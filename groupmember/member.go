@@ -109,7 +109,7 @@ func StartFromConfig(cl *client.Client, cfg Config) (*Member, error) {
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.group.Go(m.run) // these three end when the machine has ended
 	m.group.Go(m.commits.serve)
-	go func() { m.told.serve(); close(m.called) }() // and the Listener has returned
+	go func() { defer close(m.called); m.told.serve() }() // and the Listener has returned, or has ended its goroutine
 	m.step(machine.Started{})
 	stop := cl.OnTopology(func(t *client.Topology) { m.step(machine.TopologyChanged{View: view{t}}) })
 	m.mu.Lock()

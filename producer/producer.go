@@ -191,6 +191,11 @@ func (p *Producer) Flush(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
+	select {
+	case <-p.dead:
+		return ErrClosed
+	default:
+	}
 	f := &flush{done: make(chan struct{})}
 	f.left.Store(1) // kept while the batches are counted
 	p.loop.control(func() { p.loop.flush(f) })
